@@ -1,0 +1,108 @@
+package tokenfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	kindDirectory = "a directory"
+	kindFIFO      = "a FIFO"
+	kindSocket    = "a socket"
+	kindDevice    = "a device"
+)
+
+// kindError is the cause when the path leads to something else than a regular
+// file.
+type kindError struct{ Kind string }
+
+func (e *kindError) Error() string {
+	text := "it is " + e.Kind + ", not a regular file"
+	if e.Kind == kindDirectory {
+		return text + "; name the file in it: the volume's mountPath and serviceAccountToken.path, joined"
+	}
+	return text + "; name the file of a projected volume"
+}
+
+func (e *kindError) Unwrap() error { return fs.ErrInvalid }
+
+// fileError is a failed system call and what probably caused it.
+type fileError struct {
+	hint string
+	err  error // the system's
+}
+
+func (e *fileError) Error() string {
+	if e.hint == "" {
+		return e.err.Error()
+	}
+	return e.err.Error() + "; " + e.hint
+}
+
+func (e *fileError) Unwrap() error { return e.err }
+
+// explain turns a system call's error into one that says what to change. It
+// looks at the file's surroundings, which a failure has time for.
+func explain(path string, err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		err = p.Err // the name is said once, by Error
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileError{missing(path), err}
+	case errors.Is(err, fs.ErrPermission):
+		return &fileError{denied(path), err}
+	case errors.Is(err, syscall.ELOOP):
+		return &fileError{"its symbolic links lead in a circle: recreate the volume", err}
+	case errors.Is(err, syscall.ENOTDIR):
+		return &fileError{"a part of the path is a file where a directory belongs: compare it with mountPath", err}
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return &fileError{"the process or the node has run out of file descriptors: look for a leak, or raise the limit", err}
+	}
+	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&fs.ModeSocket != 0 {
+		return &kindError{kindSocket} // open says no more than ENXIO
+	}
+	return &fileError{"", err}
+}
+
+// missing says what of the path is not there.
+func missing(path string) string {
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("directory %s does not exist: no volume is mounted there in this container; "+
+			"add the projected volume to the container's volumeMounts, or correct the path", dir)
+	}
+	target, err := os.Readlink(path)
+	if err == nil {
+		return fmt.Sprintf("the link leads to %s, which does not exist: the volume is being set up or taken down, or it is broken; "+
+			"if this lasts, recreate the pod", target)
+	}
+	return fmt.Sprintf("directory %s has no such file: compare its name with serviceAccountToken.path of the projected volume", dir)
+}
+
+// denied says who may read the file, and who tries to.
+func denied(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Sprintf("a directory on the way is closed to this process%s", us())
+	}
+	whose := fmt.Sprintf("the file has mode %04o", info.Mode().Perm())
+	if uid, gid, ok := owner(info); ok {
+		whose += fmt.Sprintf(" and belongs to uid %d, gid %d", uid, gid)
+	}
+	return whose + us() + ": set securityContext.fsGroup in the pod's spec, so that the kubelet makes it readable to the container's group, " +
+		"or runAsUser to the file's owner"
+}
+
+// us says whom this process runs as.
+func us() string {
+	uid, gid := process()
+	if uid < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", while this process runs as uid %d, gid %d", uid, gid)
+}

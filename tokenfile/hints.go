@@ -1,0 +1,83 @@
+package tokenfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// frozenHint explains a file that the kubelet's swaps do not reach.
+const frozenHint = "the file is mounted by itself (subPath), so it keeps the token that it had when the container started: " +
+	"mount the volume's directory, without subPath"
+
+// projection is the volume to declare for audience, as one line of YAML that
+// can be pasted under a pod's spec.volumes.
+func projection(audience string) string {
+	if audience == AnyAudience {
+		audience = "AUDIENCE"
+	}
+	return fmt.Sprintf("- {name: token, projected: {sources: [{serviceAccountToken: {audience: %s, expirationSeconds: 3600, path: token}}]}}",
+		quote(audience))
+}
+
+// isAPIServer reports whether audiences are the API server's own. Its default
+// audience is its issuer, and the issuers of the common platforms are known.
+func isAPIServer(audiences []string, issuer string) bool {
+	for _, a := range audiences {
+		if a != "" && a == issuer {
+			return true
+		}
+		host := strings.TrimPrefix(a, "https://")
+		for _, p := range []string{
+			"kubernetes.default.svc",     // upstream, kubeadm, k3s
+			"oidc.eks.",                  // EKS
+			"container.googleapis.com/v", // GKE
+		} {
+			if strings.HasPrefix(host, p) {
+				return true
+			}
+		}
+		if strings.Contains(host, ".oic.prod-aks.azure.com") || host == "k3s" {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	maxQuoted = 200 // bytes of a claim that a text shows
+	maxListed = 8   // elements of a claim that a text shows
+)
+
+// quote makes a claim's text fit for a message: on one line, without control
+// characters, and not longer than a person reads.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		return strconv.QuoteToASCII(s[:maxQuoted]) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+func quoteAll(list []string) string {
+	var quoted []string
+	for i, s := range list {
+		if i == maxListed {
+			quoted = append(quoted, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		quoted = append(quoted, quote(s))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// stamp shows a time as a person compares it with logs.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// round keeps of a duration what a person reads.
+func round(d time.Duration) time.Duration {
+	if d.Abs() < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

@@ -1,0 +1,117 @@
+package tokenfile
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// parseToken makes a Token of the file's content. golang-jwt does the
+// decoding; what it would let pass and another reader might take differently
+// is refused here. No error holds a byte of content.
+func parseToken(content string) (*Token, error) {
+	raw := strings.TrimSuffix(content, "\n")
+	if err := checkBytes(raw); err != nil {
+		return nil, err
+	}
+	var claims strictClaims
+	decoded, _, err := parser.ParseUnverified(raw, &claims)
+	switch {
+	case err != nil:
+		return nil, withoutBytes(err)
+	case decoded.Method == jwt.SigningMethodNone:
+		return nil, malformed("its alg is none: nobody signed it")
+	case claims.token == nil: // the JSON value null does not reach UnmarshalJSON
+		return nil, errNoObject
+	}
+	claims.token.raw = func() string { return raw }
+	return claims.token, nil
+}
+
+var parser = jwt.NewParser(jwt.WithStrictDecoding())
+
+// withoutBytes keeps of a decoder's error only what quotes nothing.
+func withoutBytes(err error) error {
+	var m *malformedError
+	switch {
+	case errors.As(err, &m):
+		return m
+	case errors.Is(err, jwt.ErrTokenUnverifiable):
+		return malformed("its header names no signature algorithm, or an unknown one")
+	}
+	return malformed("one of its three parts is not base64url-encoded JSON as a JSON Web Token has it")
+}
+
+// checkBytes refuses all but three non-empty parts of base64url.
+func checkBytes(raw string) error {
+	if raw == "" {
+		return malformed("the file is empty: it is being written, or its writer failed")
+	}
+	if strings.TrimSpace(raw) == "" {
+		return malformed("the file holds white space only")
+	}
+	if strings.HasPrefix(raw, "\xef\xbb\xbf") || strings.HasPrefix(raw, "\xff\xfe") || strings.HasPrefix(raw, "\xfe\xff") {
+		return malformed("the file starts with a byte-order mark: write it as plain ASCII")
+	}
+	parts, empty := 1, true
+	for i := range len(raw) {
+		switch c := raw[i]; {
+		case isBase64URL(c):
+			empty = false
+		case c == '.' && !empty:
+			parts, empty = parts+1, true
+		case c == '.':
+			return malformed("one of its parts is empty")
+		default:
+			return malformed("byte %d is %s, which no token has", i+1, nameByte(c))
+		}
+	}
+	switch {
+	case parts == 5:
+		return malformed("it has five parts: an encrypted token (JWE), not a signed one")
+	case parts != 3:
+		return malformed("it has %d parts, not three: the file holds something else, or a write in progress", parts)
+	case empty:
+		return malformed("its signature is missing: alg none, or a write in progress")
+	}
+	return nil
+}
+
+func isBase64URL(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+}
+
+// nameByte describes a byte that does not belong in a token, by its kind
+// where its value might be a part of some other secret.
+func nameByte(c byte) string {
+	switch {
+	case c == 0:
+		return "NUL"
+	case c == '\r':
+		return "a carriage return (the file has Windows line endings)"
+	case c == '\n':
+		return "a line break (only one at the very end is tolerated)"
+	case c == ' ', c == '\t', c == '\v', c == '\f':
+		return "white space"
+	case c < ' ', c == 0x7f:
+		return "a control character"
+	case c >= utf8.RuneSelf:
+		return "not ASCII"
+	}
+	return "not of the base64url alphabet"
+}
+
+// strictClaims is what the parser decodes claims into: its methods satisfy
+// the parser and stay empty, and UnmarshalJSON makes the token.
+type strictClaims struct {
+	jwt.RegisteredClaims
+	token *Token
+}
+
+// UnmarshalJSON is called with syntactically valid JSON.
+func (c *strictClaims) UnmarshalJSON(data []byte) (err error) {
+	c.token, err = tokenOf(data)
+	return err
+}
