@@ -78,6 +78,6 @@ func (s *Source) checkClock(p *parsed, now time.Time) error {
 	}
 	return &ExpiredError{
 		Expiry: p.token.expiry, Now: now, Modified: p.modified,
-		MinTTL: s.MinTTL, frozen: s.stats.frozen.Load(),
+		MinTTL: s.MinTTL, frozen: s.stats.frozen.Load(), due: p.token.rotationDue(),
 	}
 }

@@ -52,7 +52,8 @@ type ExpiredError struct {
 	Modified time.Time     // the file's modification time: before Expiry, so the kubelet has not replaced it since
 	MinTTL   time.Duration // Source.MinTTL
 
-	frozen bool // the file is a mount of its own
+	frozen bool      // the file is a mount of its own
+	due    time.Time // when the kubelet replaces it, zero if that is not known
 }
 
 func (e *ExpiredError) Error() string {
@@ -65,10 +66,19 @@ func (e *ExpiredError) Error() string {
 	if !e.Modified.IsZero() {
 		fmt.Fprintf(&b, "; the file was last written at %s (%s ago)", stamp(e.Modified), round(e.Now.Sub(e.Modified)))
 	}
-	if e.frozen {
-		return b.String() + "; " + frozenHint
+	return b.String() + "; " + e.mend()
+}
+
+// mend says what to do, by what is most likely to have happened.
+func (e *ExpiredError) mend() string {
+	switch {
+	case e.frozen:
+		return frozenHint
+	case e.Now.Before(e.due):
+		return fmt.Sprintf("the kubelet replaces it at %s only: set MinTTL to less than a fifth of the token's lifetime, "+
+			"or a longer serviceAccountToken.expirationSeconds", stamp(e.due))
 	}
-	return b.String() + "; the kubelet did not replace it: look for failing TokenRequests in the kubelet's log, " +
+	return "the kubelet did not replace it: look for failing TokenRequests in the kubelet's log, " +
 		"for a pod that is terminating, and for a clock that is wrong; recreate the pod if its node is healthy"
 }
 

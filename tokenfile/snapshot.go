@@ -168,6 +168,7 @@ func (s *Source) stopServing() {
 	if s.watchers.Add(-1) > 0 {
 		return
 	}
+	s.stats.polling.Store(false)
 	if cur := s.last.Load(); cur != nil {
 		s.last.Store(&snapshot{parsed: cur.parsed, reads: cur.reads})
 	}

@@ -59,9 +59,9 @@ func (s *Source) Watch(ctx context.Context) iter.Seq2[*Token, error] {
 type watch struct {
 	source *Source
 	notifier
-	yielded *Token // the last token that the body got, nil after an error
-	reason  string // of the last error that the body got
-	pause   time.Duration
+	yielded string        // the content that the body got last, empty after an error
+	reason  string        // of the error that the body got last, empty after a token
+	pause   time.Duration // until the next look, if no change is notified before
 }
 
 // look reads the file, yields what is new, and plans the next look.
@@ -74,10 +74,10 @@ func (w *watch) look(yield func(*Token, error) bool) bool {
 	}
 	s.succeeded(p)
 	w.pause = min(p.every(w.interval(), now), p.until.Sub(now))
-	if p.token == w.yielded {
+	if p.content == w.yielded {
 		return true
 	}
-	w.yielded, w.reason = p.token, ""
+	w.yielded, w.reason = p.content, ""
 	return yield(p.token, nil)
 }
 
@@ -86,7 +86,7 @@ func (w *watch) yieldError(yield func(*Token, error) bool, err error) bool {
 	if reason == w.reason {
 		return true
 	}
-	w.yielded, w.reason = nil, reason
+	w.yielded, w.reason = "", reason
 	return yield(nil, err)
 }
 

@@ -1,0 +1,186 @@
+package tokenfile_test
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/podtoken/podtoken/tokenfile"
+	"github.com/podtoken/podtoken/tokenfile/tokenfiletest"
+)
+
+func TestMaxAgeReadsWhenTheLastReadIsOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, 24*time.Hour)
+		s := p.source()
+		s.MaxAge = 5 * time.Minute
+		before := p.token(s)
+		p.rotate()
+		time.Sleep(5*time.Minute - 1)
+		assert.Equal(t, before, p.token(s))
+		assert.EqualValues(t, 1, s.Stats().Reads)
+		time.Sleep(1)
+		assert.NotEqual(t, before, p.token(s))
+		assert.EqualValues(t, 2, s.Stats().Reads)
+	})
+}
+
+// kubernetes/kubernetes#72437: a cache that outlives the rest of the token's
+// life hands out a dead one. client-go's fixed interval holds a dead token of
+// ten minutes for some seconds; MaxAge is capped by a quarter of what is left.
+func TestMaxAgeIsCappedByAQuarterOfTheRemainingLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, 10*time.Minute)
+		s := p.source()
+		s.MaxAge = time.Hour
+		before := p.token(s)
+		p.rotate()
+		time.Sleep(150*time.Second - 2*time.Second)
+		assert.Equal(t, before, p.token(s))
+		time.Sleep(2 * time.Second)
+		assert.NotEqual(t, before, p.token(s))
+	})
+}
+
+func TestMaxAgeOfAnExtendedTokenIsCappedByItsWarningTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, time.Hour)
+		p.kubelet.Request = tokenfiletest.Request{Lifetime: 3607 * time.Second, Pod: "web-0"}
+		p.rotate()
+		s := &tokenfile.Source{Path: p.volume.Path(), Audience: tokenfiletest.DefaultIssuer, MaxAge: 24 * time.Hour}
+		_, err := s.Token(t.Context())
+		require.NoError(t, err)
+		time.Sleep(3607 * time.Second / 4)
+		_, err = s.Token(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, s.Stats().Reads)
+	})
+}
+
+func TestMaxAgeNeverServesADeadTokenThroughManyRotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, 10*time.Minute)
+		s := p.source()
+		s.MaxAge = time.Hour
+		go func() { _ = p.kubelet.Run(t.Context()) }()
+		for range 24 * 60 * 6 {
+			time.Sleep(10 * time.Second)
+			p.token(s)
+		}
+		assert.Greater(t, p.kubelet.Rotations(), 100)
+		assert.Zero(t, s.Stats().Failures.Total())
+	})
+}
+
+// kubernetes/community#5580: keep the last good token when a reload fails, but
+// here only until that expires.
+func TestMaxAgeServesTheLastGoodTokenUntilItExpiresAndThenTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, time.Hour)
+		var log journal
+		s := p.source()
+		s.MaxAge, s.Logger = time.Minute, log.logger()
+		token, err := s.Token(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, p.volume.RemoveAll())
+
+		time.Sleep(2 * time.Minute)
+		for range 10 {
+			p.token(s)
+		}
+		assert.True(t, s.Stats().Failing)
+		assert.EqualValues(t, 1, s.Stats().Failures.Missing, "a failed read is not repeated at every call")
+		assert.Equal(t, 1, log.count("the last good token is served until it expires"))
+
+		time.Sleep(time.Until(token.Expiry()))
+		_, err = s.Token(t.Context())
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		assert.Equal(t, 1, log.count("no valid token"))
+
+		p.rotate()
+		p.token(s)
+		assert.False(t, s.Stats().Failing)
+		assert.Equal(t, 1, log.count("token file is good again"))
+	})
+}
+
+func TestMaxAgeKeepsAGoodTokenWhenABadOneTakesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPod(t, time.Hour)
+		s := p.source()
+		s.MaxAge = time.Minute
+		good := p.token(s)
+		endless, err := p.issuer.Sign(map[string]any{"aud": audience})
+		require.NoError(t, err)
+		for name, bad := range map[string]string{
+			"expired":            p.signed(map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}),
+			"another's":          p.signed(map[string]any{"aud": "vault"}),
+			"not yet valid":      p.signed(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+			"half written":       good[:len(good)/2] + ".",
+			"without any expiry": endless,
+		} {
+			require.NoError(t, p.volume.WriteInPlace([]byte(bad)))
+			time.Sleep(time.Minute)
+			assert.Equal(t, good, p.token(s), name)
+		}
+		assert.True(t, s.Stats().Failing)
+	})
+}
+
+func TestMaxAgeLetsOneReadWhileTheOthersAreServed(t *testing.T) {
+	p := newPod(t, time.Hour)
+	block := &gate{entered: make(chan struct{}), open: make(chan struct{})}
+	s := p.source()
+	s.MaxAge, s.Logger = time.Nanosecond, block.logger()
+	before := p.token(s)
+	p.rotate()
+
+	// The reader is held up in the middle of its read: where it logs.
+	var reader sync.WaitGroup
+	reader.Go(func() { p.token(s) })
+	<-block.entered
+	for range 100 {
+		token, err := s.Token(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, token.Raw())
+	}
+	assert.LessOrEqual(t, s.Stats().Reads, uint64(2), "nobody else reads")
+	close(block.open)
+	reader.Wait()
+	assert.NotEqual(t, before, p.token(s))
+}
+
+func TestAWaitingCallerCanGiveUp(t *testing.T) {
+	p := newPod(t, time.Hour)
+	require.NoError(t, p.volume.Remove())
+	block := &gate{entered: make(chan struct{}), open: make(chan struct{})}
+	s := p.source()
+	s.MaxAge, s.Logger = time.Minute, block.logger()
+
+	var reader sync.WaitGroup
+	reader.Go(func() { _, _ = s.Token(context.Background()) })
+	<-block.entered // in the first read of all, so that nothing can be served
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := s.Token(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(block.open)
+	reader.Wait()
+}
+
+func TestAPanicInALoggerDoesNotHoldUpOthers(t *testing.T) {
+	p := newPod(t, time.Hour)
+	require.NoError(t, p.volume.Remove())
+	s := p.source()
+	s.MaxAge, s.Logger = time.Minute, (&gate{panics: true}).logger()
+	assert.Panics(t, func() { _, _ = s.Token(t.Context()) })
+	p.rotate()
+	assert.Panics(t, func() { _, _ = s.Token(t.Context()) }, "the recovery is logged too")
+	p.token(s)
+}
