@@ -34,11 +34,22 @@ type directory struct {
 	info fs.FileInfo
 }
 
-// arm watches what path leads through now, unless it does so already.
+// arm watches what path leads through now, unless it does so already. A
+// directory that goes while it is looked for is the kubelet's swap, and leaves
+// a new one in its place.
 func (n *notifier) arm(path string) error {
+	var err error
+	for range 3 {
+		if err = n.tryArm(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func (n *notifier) tryArm(path string) error {
 	dirs, err := directories(path)
 	if err != nil {
-		n.close()
 		return err
 	}
 	if n.watcher != nil && slices.EqualFunc(n.dirs, dirs, sameDirectory) {

@@ -68,7 +68,9 @@
 //
 // The volume is an ordinary directory and not a read-only tmpfs mount, its
 // files belong to the test's user, and a subPath mount is played by a link to
-// an open descriptor, on Linux only. UIDs are derived from names. No object
+// an open descriptor, on Linux only. For a pod with an fsGroup the real kubelet
+// also walks the volume before each swap to set owner and mode: that makes some
+// more notifications, and the directories setgid. UIDs are derived from names. No object
 // exists behind the names, so Verify never refuses a token because its pod was
 // deleted; nor does it know TokenReview's leeway. The Kubelet does not back
 // off after a failure, and looks again after its usual period.
