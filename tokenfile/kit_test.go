@@ -197,10 +197,8 @@ func noSecret(t testing.TB, text string, secrets ...string) {
 // leak returns the first run of bytes that noSecret looks for.
 func leak(text string, secrets ...string) string {
 	for _, secret := range secrets {
-		for _, trace := range traces(secret) {
-			if strings.Contains(text, trace) {
-				return trace
-			}
+		if run := newFinder(secret)(text); run != "" {
+			return run
 		}
 	}
 	return ""
@@ -210,29 +208,44 @@ func leak(text string, secrets ...string) string {
 // message has a reason to show.
 var canaries = []string{"canary-of-the-jti-claim", "canary-of-the-key-id"}
 
-// traces are all the runs of a secret, as they are and as a verb for bytes
-// would write them.
-func traces(secret string) []string {
-	var list []string
+// newFinder returns leak for one secret and many texts: its runs are looked
+// for as they are, and as a verb for bytes would write them.
+func newFinder(secret string) func(text string) string {
+	var plain, hexed, decimal []string
 	add := func(bytes string) {
 		for i := 0; i+window <= len(bytes); i++ {
 			run := bytes[i : i+window]
-			hexed := hex.EncodeToString([]byte(run))
-			decimal := strings.Trim(fmt.Sprint([]byte(run)), "[]")
-			list = append(list, run, hexed, strings.ToUpper(hexed), decimal,
-				strings.ReplaceAll(decimal, " ", ","), strings.ReplaceAll(decimal, " ", ", "))
+			plain = append(plain, run)
+			hexed = append(hexed, hex.EncodeToString([]byte(run)))
+			decimal = append(decimal, strings.Trim(fmt.Sprint([]byte(run)), "[]"))
 		}
 	}
 	add(secret)
 	if parts := strings.Split(strings.TrimSpace(secret), "."); len(parts) == 3 {
 		signature, _ := base64.RawURLEncoding.DecodeString(parts[2])
 		add(string(signature))
-		list = append(list, base64.StdEncoding.EncodeToString([]byte(secret))[:16])
+		plain = append(plain, base64.StdEncoding.EncodeToString([]byte(secret))[:16])
 		for _, c := range canaries {
 			add(c)
 		}
 	}
-	return list
+	return func(text string) string {
+		for _, form := range []struct {
+			text string
+			runs []string
+		}{
+			{text, plain},
+			{strings.ReplaceAll(strings.ToLower(text), " ", ""), hexed},
+			{strings.NewReplacer(", ", " ", ",", " ").Replace(text), decimal},
+		} {
+			for _, run := range form.runs {
+				if strings.Contains(form.text, run) {
+					return run
+				}
+			}
+		}
+		return ""
+	}
 }
 
 // written returns all that a journal holds.
@@ -264,7 +277,8 @@ func TestSecretsWouldBeFound(t *testing.T) {
 		"hex":                      fmt.Sprintf("%x", raw),
 		"upper-case hex":           fmt.Sprintf("%X", raw),
 		"list of bytes":            fmt.Sprintf("%v", []byte(raw)),
-		"list of bytes in Go":      fmt.Sprintf("%d", []byte(raw)),
+		"list of bytes in JSON":    strings.ReplaceAll(fmt.Sprint([]byte(raw)), " ", ","),
+		"hex with spaces":          fmt.Sprintf("% x", raw),
 		"decoded signature":        string(signature),
 		"decoded signature as hex": fmt.Sprintf("%x", signature),
 		"a claim not to be shown":  `{"jti":"canary-of-the-jti-claim"}`,

@@ -52,7 +52,7 @@
 // stands still: no sockets, and no file notifications. A tokenfile.Source
 // that is watched needs its field NoNotify. Relying parties are called as
 // functions, or over net.Pipe. Mount the first token inside the bubble too: its
-clock starts in the year 2000, before whatever was issued outside.
+// clock starts in the year 2000, before whatever was issued outside.
 //
 // In real time, set Issuer.AllowShort and ask for a Lifetime of seconds; the
 // Kubelet then scales its own periods down. Times in tokens are whole seconds,
