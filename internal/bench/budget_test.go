@@ -1,0 +1,68 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// within is a report that keeps every budget, just so.
+func within() *Report {
+	r := &Report{}
+	for _, procs := range []int{1, 2} {
+		r.Rows = append(r.Rows,
+			Row{Work: everyCall, Procs: procs, Ratio: 1.3, AllocsPerOp: 1, BytesPerOp: 64},
+			Row{Work: maxAge, Procs: procs, Ratio: 2},
+			Row{Work: watched, Procs: procs, Ratio: 2},
+			Row{Work: rotated, Procs: procs, Ratio: 0.99},
+		)
+	}
+	return r
+}
+
+func TestEachBudgetAtItsLimitAndBeyond(t *testing.T) {
+	for name, c := range map[string]struct {
+		work   string
+		procs  int
+		change func(*Row)
+		missed int // how many budgets
+	}{
+		"at every limit":                {everyCall, 1, func(*Row) {}, 0},
+		"one allocation more":           {everyCall, 1, func(r *Row) { r.AllocsPerOp = 2 }, 1},
+		"a larger allocation":           {everyCall, 1, func(r *Row) { r.BytesPerOp = 65 }, 1},
+		"slower than the bare read":     {everyCall, 1, func(r *Row) { r.Ratio = 1.31 }, 1},
+		"slower only in parallel":       {everyCall, 2, func(r *Row) { r.Ratio = 1.31 }, 1},
+		"MaxAge allocates":              {maxAge, 1, func(r *Row) { r.AllocsPerOp = 1 }, 1},
+		"MaxAge is slow":                {maxAge, 1, func(r *Row) { r.Ratio = 2.01 }, 1},
+		"Watch scales too little":       {watched, 1, func(r *Row) { r.Ratio = 1.79 }, 1},
+		"Watch scales little enough":    {watched, 1, func(r *Row) { r.Ratio = 1.81 }, 0},
+		"two procs not measured":        {maxAge, 2, func(r *Row) { r.Ratio = 0 }, 0},
+		"a rotation as slow as by hand": {rotated, 2, func(r *Row) { r.Ratio = 1 }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := within()
+			for i := range r.Rows {
+				if r.Rows[i].Work == c.work && r.Rows[i].Procs == c.procs {
+					c.change(&r.Rows[i])
+				}
+			}
+			r.Budgets = r.judge()
+			missed := 0
+			for _, v := range r.Budgets {
+				if !v.Holds {
+					missed++
+				}
+			}
+			assert.Equal(t, c.missed, missed)
+			assert.Equal(t, c.missed == 0, r.holds())
+		})
+	}
+}
+
+func TestQuickRunEndsWellHoweverSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures for some seconds")
+	}
+	assert.NoError(t, command([]string{"-quick"}, io.Discard))
+}

@@ -1,0 +1,35 @@
+package main
+
+// The rows that others are compared with, and those that budgets name.
+const (
+	bareRead  = "open+read+close, bare"
+	parseRead = "os.ReadFile + ParseUnverified + validation, rotated"
+	loadNow   = "atomic load + time.Now"
+
+	everyCall = "Token, every call"
+	rotated   = "Token, every call, rotated"
+	maxAge    = "Token, MaxAge"
+	watched   = "Token, Watch"
+)
+
+// cases are the rows of the table, in its order.
+var cases = []Case{
+	{Name: bareRead, Base: bareRead, Reads: true, setup: bare},
+	{Name: everyCall, Base: bareRead, Reads: true, setup: ours(perCall)},
+	{Name: "os.ReadFile", Base: bareRead, Reads: true, setup: osReadFile},
+
+	{Name: parseRead, Base: parseRead, Rotated: true, Reads: true, Checks: true, setup: readAndParse(registered)},
+	{Name: "the same, all claims as a map", Base: parseRead, Rotated: true, Reads: true, Checks: true, setup: readAndParse(mapped)},
+	{Name: rotated, Base: parseRead, Rotated: true, Reads: true, Checks: true, setup: ours(perCall)},
+	{Name: "Token, MaxAge over, rotated", Base: parseRead, Rotated: true, Reads: true, Checks: true, setup: ours(aged)},
+	{Name: "Reload beside Watch, rotated", Base: parseRead, Rotated: true, Reads: true, Checks: true, setup: ours(reloading)},
+	{Name: "client-go, reset, rotated (no check)", Base: parseRead, Rotated: true, Reads: true, setup: clientGoReset},
+	{Name: "oauth2, made anew, rotated (no check)", Base: parseRead, Rotated: true, Reads: true, setup: oauth2Anew},
+	{Name: "open+read+close, bare, rotated (no parse)", Base: parseRead, Rotated: true, Reads: true, setup: bare},
+
+	{Name: loadNow, Base: loadNow, setup: loadAndNow},
+	{Name: maxAge, Base: loadNow, setup: ours(scheduled)},
+	{Name: watched, Base: loadNow, setup: ours(watching)},
+	{Name: "client-go NewCachedFileTokenSource", Base: loadNow, setup: clientGo},
+	{Name: "oauth2 ReuseTokenSource", Base: loadNow, setup: oauth2Reuse},
+}

@@ -1,0 +1,51 @@
+// Command bench measures what a token costs, in one run that prints one
+// table: package tokenfile in each of its triggers, the libraries that a
+// program would otherwise use, and the least that the system charges for the
+// same work. A second table holds the budgets of tokenfile against what was
+// measured.
+//
+//	go run ./internal/bench            Markdown, in under a minute
+//	go run ./internal/bench -json      the same for programs
+//	go run ./internal/bench -quick     a few seconds, for CI
+//	go run ./internal/bench -check     exit status 1 if a budget is missed
+//
+// The same rows are ordinary benchmarks, for benchstat and for profiles:
+//
+//	go test -run '^$' -bench . -count 10 ./internal/bench
+//
+// # How to read the table
+//
+// The rows stand in three groups, each with the row that the others are
+// compared with: reads of a file that did not change, reads of one that was
+// replaced just before, and tokens from memory.
+//
+// A column "ns/op" is the median over all rounds; "spread" is the range of
+// the middle half of them. A round runs every row once for some milliseconds
+// and takes the lower quartile of short batches, so that interruptions by other
+// processes do not count. "ratio" is the median of the ratios of a row to its
+// base in the same round: what slows the machine down for a while slows both,
+// so the ratio is steadier than the times it is made from. Allocations do not
+// depend on the machine.
+//
+// At 2 procs two goroutines do the work in parallel, and ns/op is the time
+// for which one op keeps the whole program busy; "gain" is how much more work
+// that is than at 1 proc, 2 at best. Only batches count during which the other
+// goroutine was at work as well; where there were too few, since something
+// else kept a processor busy, the table has a question mark. Goroutines share one Source, or
+// one peer, and one file. Only where the file changes at each op has each its
+// own.
+//
+// # What is measured
+//
+// The token is bound to a pod and signed with RS256, as Kubernetes has it, and
+// lies on a tmpfs, as in a pod, behind the two symbolic links of a projected
+// volume. In a row that says "rotated" the ..data link is swapped before each
+// op between two directories with a token each; the swap is not in the time.
+//
+// Under MaxAge or Watch a call of Token seldom reads. What it costs when it
+// must is shown with a MaxAge that is always over, and with Source.Reload
+// beside a running Watch loop. client-go keeps its token for 50 s whatever
+// happens to the file, so a read is forced by its ResetTokenOlderThan, and
+// oauth2's ReuseTokenSource, which has no such method, is made anew.
+// Neither checks what it reads.
+package main

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"runtime"
+	"slices"
+)
+
+// Report is the outcome of a run.
+type Report struct {
+	Environment
+	Rows    []Row
+	Budgets []Verdict
+}
+
+// Environment is where and how the run took place.
+type Environment struct {
+	Go, OS, Arch string
+	CPUs         int
+	Volume       string // where the file was
+	TokenBytes   int
+	Rounds       int
+	Slice        string // how long a case ran in each round
+}
+
+// Row is one line of the table. A figure is zero if it could not be measured
+// since the processors were busy with something else.
+type Row struct {
+	Work  string
+	Base  string
+	Procs int
+
+	NsPerOp   float64 // median over the rounds
+	Quartiles [2]float64
+	Ratio     float64 // to Base, median over the rounds
+	Gain      float64 // how much more work is done than at 1 proc, median over the rounds
+
+	AllocsPerOp int64
+	BytesPerOp  int64
+}
+
+// run measures and judges.
+func run(p plan, cases []Case) (*Report, error) {
+	place, err := newPlace()
+	if err != nil {
+		return nil, err
+	}
+	defer place.close()
+	all, err := p.measure(cases, place)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Environment: p.environment(place), Rows: rows(all)}
+	r.Budgets = r.judge()
+	return r, nil
+}
+
+func (p plan) environment(place *place) Environment {
+	return Environment{
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Volume: where(), TokenBytes: len(place.tokens[0]), Rounds: p.Rounds, Slice: p.Slice.String(),
+	}
+}
+
+// rows condenses each series.
+func rows(all []*series) []Row {
+	var rows []Row
+	for _, s := range all {
+		base, one := find(all, s.Base, len(s.lanes)), find(all, s.Name, 1)
+		rows = append(rows, Row{
+			Work: s.Name, Base: s.Base, Procs: len(s.lanes),
+			NsPerOp:     quantile(s.nanos, 0.5),
+			Quartiles:   [2]float64{quantile(s.nanos, 0.25), quantile(s.nanos, 0.75)},
+			Ratio:       ratio(s.nanos, base.nanos),
+			Gain:        ratio(one.nanos, s.nanos),
+			AllocsPerOp: s.allocs.Allocs,
+			BytesPerOp:  s.allocs.Bytes,
+		})
+	}
+	return rows
+}
+
+// find returns a series that a test says is there.
+func find(all []*series, name string, procs int) *series {
+	return all[slices.IndexFunc(all, func(s *series) bool { return s.Name == name && len(s.lanes) == procs })]
+}
+
+// fewest is how many rounds make a ratio.
+const fewest = 9
+
+// ratio is the median of nanos to base, round by round where both were
+// measured, and zero if there are too few such rounds.
+func ratio(nanos, base []float64) float64 {
+	var r []float64
+	for i := range nanos {
+		if nanos[i] > 0 && base[i] > 0 {
+			r = append(r, nanos[i]/base[i])
+		}
+	}
+	if len(r) < fewest {
+		return 0
+	}
+	return quantile(r, 0.5)
+}
+
+// quantile returns the value below which the share q of those that were
+// measured lies, zero if none was.
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), func(v float64) bool { return v == 0 })
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+}
+
+// row finds a line of the table.
+func (r *Report) row(work string, procs int) Row {
+	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Work == work && row.Procs == procs })]
+}
