@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,19 +24,23 @@ type object struct {
 }
 
 type member struct {
-	name  []byte // unquoted
-	value []byte // JSON
+	name    []byte   // unquoted
+	value   []byte   // JSON
+	members []member // of the value, if that is an object
 }
 
 // newObject reads a JSON object. names are the members that will be asked for.
 func newObject(data []byte, names ...string) *object {
-	o := new(object)
 	c := cursor{data: data}
 	if c.peek() != '{' {
-		o.err = errNoObject
-		return o
+		return &object{err: errNoObject}
 	}
-	o.members, o.err = c.object()
+	members, err := c.object()
+	return checkCase(&object{members: members, err: err}, names)
+}
+
+// checkCase refuses an object that spells one of names in another case.
+func checkCase(o *object, names []string) *object {
 	for _, m := range o.members {
 		for _, name := range names {
 			if string(m.name) != name && bytes.EqualFold(m.name, []byte(name)) {
@@ -55,13 +58,16 @@ func (o *object) fail(name, why string) {
 }
 
 // find returns the JSON of a member, nil if there is none.
-func (o *object) find(name string) []byte {
+func (o *object) find(name string) []byte { return o.member(name).value }
+
+// member returns the zero member if there is none.
+func (o *object) member(name string) (m member) {
 	for _, m := range o.members {
 		if string(m.name) == name {
-			return m.value
+			return m
 		}
 	}
-	return nil
+	return m
 }
 
 func (o *object) text(name string) string {
@@ -126,15 +132,15 @@ func (o *object) time(name string) time.Time {
 
 // object is a member that is an object itself. Its errors become o's by adopt.
 func (o *object) object(name string, names ...string) *object {
-	v := o.find(name)
-	if v == nil {
+	m := o.member(name)
+	switch {
+	case m.value == nil:
 		return new(object)
-	}
-	if v[0] != '{' {
+	case m.value[0] != '{':
 		o.fail(name, "is not an object")
 		return new(object)
 	}
-	return newObject(v, names...)
+	return checkCase(&object{members: m.members}, names)
 }
 
 func (o *object) adopt(inner *object) {
@@ -150,25 +156,26 @@ type cursor struct {
 	at   int
 }
 
-// peek returns the first byte of what comes next.
+// peek returns the first byte of what comes next, 0 at the end.
 func (c *cursor) peek() byte {
-	for c.at < len(c.data) && strings.IndexByte(" \t\r\n,:", c.data[c.at]) >= 0 {
-		c.at++
+	for ; c.at < len(c.data); c.at++ {
+		switch b := c.data[c.at]; b {
+		case ' ', '\t', '\r', '\n', ',', ':':
+		default:
+			return b
+		}
 	}
-	if c.at == len(c.data) {
-		return 0
-	}
-	return c.data[c.at]
+	return 0
 }
 
-// value returns the JSON of the next value, having looked for names that occur
-// twice in every object within.
-func (c *cursor) value() (v []byte, err error) {
+// value returns the JSON of the next value, and its members if it is an object,
+// having looked for names that occur twice in every object within.
+func (c *cursor) value() (v []byte, members []member, err error) {
 	first := c.peek()
 	start := c.at
 	switch first {
 	case '{':
-		_, err = c.object()
+		members, err = c.object()
 	case '[':
 		_, err = c.array()
 	case '"':
@@ -180,7 +187,7 @@ func (c *cursor) value() (v []byte, err error) {
 			c.at = len(c.data)
 		}
 	}
-	return c.data[start:c.at], err
+	return c.data[start:c.at], members, err
 }
 
 // text passes over a string.
@@ -196,7 +203,6 @@ func (c *cursor) text() []byte {
 }
 
 func (c *cursor) object() (members []member, err error) {
-	members = make([]member, 0, 8)
 	for c.at++; c.peek() != '}'; {
 		m := member{name: unquote(c.text())}
 		for _, other := range members {
@@ -207,7 +213,7 @@ func (c *cursor) object() (members []member, err error) {
 		if len(members) == maxMembers {
 			return nil, malformed("it has an object of more than %d members", maxMembers)
 		}
-		if m.value, err = c.value(); err != nil {
+		if m.value, m.members, err = c.value(); err != nil {
 			return nil, err
 		}
 		members = append(members, m)
@@ -218,7 +224,7 @@ func (c *cursor) object() (members []member, err error) {
 
 func (c *cursor) array() (elements [][]byte, err error) {
 	for c.at++; c.peek() != ']'; {
-		v, err := c.value()
+		v, _, err := c.value()
 		if err != nil {
 			return nil, err
 		}

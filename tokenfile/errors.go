@@ -64,7 +64,10 @@ func (e *ExpiredError) Error() string {
 		fmt.Fprintf(&b, "token expired %s ago, at %s", round(-left), stamp(e.Expiry))
 	}
 	if !e.Modified.IsZero() {
-		fmt.Fprintf(&b, "; the file was last written at %s (%s ago)", stamp(e.Modified), round(e.Now.Sub(e.Modified)))
+		fmt.Fprintf(&b, "; the file was last written at %s", stamp(e.Modified))
+		if age := e.Now.Sub(e.Modified); age > 0 {
+			fmt.Fprintf(&b, " (%s ago)", round(age))
+		}
 	}
 	return b.String() + "; " + e.mend()
 }

@@ -16,6 +16,7 @@ const smallSize = 4 << 10
 type file struct {
 	same      bool      // its bytes are the ones asked for
 	inspected bool      // the fields below were looked up
+	size      int64     // in bytes, 0 if the file system does not tell
 	modified  time.Time // modification time
 	unlinked  bool      // no directory leads to it any more
 	mounted   bool      // it is a mount of its own, as a subPath makes one
@@ -40,12 +41,15 @@ func (b *buffer) free() {
 	buffers.Put(b)
 }
 
-// fill reads from read until its end, into a larger array once the small one
-// is full, and reports a file over the limit.
-func (b *buffer) fill(read func([]byte) (int, error)) error {
+// fill reads from read until its end, which is size if that is not 0, into a
+// larger array once the small one is full. It reports a file over the limit.
+func (b *buffer) fill(size int64, read func([]byte) (int, error)) error {
 	for {
-		if b.n > maxSize {
+		if max(int64(b.n), size) > maxSize {
 			return malformed("the file has more than 64 KiB, which no token has")
+		}
+		if b.n > 0 && int64(b.n) == size {
+			return nil
 		}
 		if b.n == len(b.data) {
 			b.grow()

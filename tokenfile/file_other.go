@@ -21,10 +21,10 @@ func (b *buffer) readFile(path, last string, _ bool) (f file, err error) {
 		return f, explain(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return f, &kindError{Kind: kindName(info.Mode())}
+		return f, &kindError{info.Mode()}
 	}
-	f.inspected, f.modified = true, info.ModTime()
-	err = b.fill(func(to []byte) (int, error) {
+	f.inspected, f.size, f.modified = true, info.Size(), info.ModTime()
+	err = b.fill(f.size, func(to []byte) (int, error) {
 		n, err := o.Read(to)
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -36,18 +36,6 @@ func (b *buffer) readFile(path, last string, _ bool) (f file, err error) {
 	}
 	f.same = last != "" && string(b.bytes()) == last
 	return f, nil
-}
-
-func kindName(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return kindDirectory
-	case mode&fs.ModeNamedPipe != 0:
-		return kindFIFO
-	case mode&fs.ModeSocket != 0:
-		return kindSocket
-	}
-	return kindDevice
 }
 
 // owner is not known here.

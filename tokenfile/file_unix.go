@@ -36,7 +36,7 @@ func (b *buffer) readFile(path, last string, inspect bool) (f file, err error) {
 	if err := f.inspect(fd, path); err != nil || f.same {
 		return f, err
 	}
-	if err := b.fill(func(to []byte) (int, error) { return read(fd, to) }); err != nil {
+	if err := b.fill(f.size, func(to []byte) (int, error) { return read(fd, to) }); err != nil {
 		return f, explain(path, err)
 	}
 	f.same = last != "" && string(b.bytes()) == last
@@ -71,9 +71,10 @@ func (f *file) inspect(fd int, path string) error {
 		return explain(path, err)
 	}
 	if kind := uint32(st.Mode) & unix.S_IFMT; kind != unix.S_IFREG {
-		return &kindError{Kind: kindName(kind)}
+		return &kindError{kinds[kind]}
 	}
 	f.inspected = true
+	f.size = st.Size
 	f.modified = time.Unix(st.Mtim.Unix())
 	f.unlinked = st.Nlink == 0
 	f.mounted = isMountRoot(fd)
@@ -89,16 +90,13 @@ func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	return int(st.Uid), int(st.Gid), true
 }
 
-func kindName(format uint32) string {
-	switch format {
-	case unix.S_IFDIR:
-		return kindDirectory
-	case unix.S_IFIFO:
-		return kindFIFO
-	case unix.S_IFSOCK:
-		return kindSocket
-	}
-	return kindDevice
+// kinds are the files that are not regular, as package fs has them.
+var kinds = map[uint32]fs.FileMode{
+	unix.S_IFDIR:  fs.ModeDir,
+	unix.S_IFIFO:  fs.ModeNamedPipe,
+	unix.S_IFSOCK: fs.ModeSocket,
+	unix.S_IFBLK:  fs.ModeDevice,
+	unix.S_IFCHR:  fs.ModeDevice | fs.ModeCharDevice,
 }
 
 // process returns the ids that the kernel checks file access with.

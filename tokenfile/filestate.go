@@ -9,23 +9,28 @@ import (
 	"syscall"
 )
 
-const (
-	kindDirectory = "a directory"
-	kindFIFO      = "a FIFO"
-	kindSocket    = "a socket"
-	kindDevice    = "a device"
-)
-
 // kindError is the cause when the path leads to something else than a regular
 // file.
-type kindError struct{ Kind string }
+type kindError struct{ mode fs.FileMode }
 
 func (e *kindError) Error() string {
-	text := "it is " + e.Kind + ", not a regular file"
-	if e.Kind == kindDirectory {
+	text := "it is " + e.kind() + ", not a regular file"
+	if e.mode.IsDir() {
 		return text + "; name the file in it: the volume's mountPath and serviceAccountToken.path, joined"
 	}
 	return text + "; name the file of a projected volume"
+}
+
+func (e *kindError) kind() string {
+	switch e.mode.Type() {
+	case fs.ModeDir:
+		return "a directory"
+	case fs.ModeNamedPipe:
+		return "a FIFO"
+	case fs.ModeSocket:
+		return "a socket"
+	}
+	return "a device"
 }
 
 func (e *kindError) Unwrap() error { return fs.ErrInvalid }
@@ -63,8 +68,8 @@ func explain(path string, err error) error {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return &fileError{"the process or the node has run out of file descriptors: look for a leak, or raise the limit", err}
 	}
-	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&fs.ModeSocket != 0 {
-		return &kindError{kindSocket} // open says no more than ENXIO
+	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+		return &kindError{info.Mode()} // of a socket, open says no more than ENXIO
 	}
 	return &fileError{"", err}
 }

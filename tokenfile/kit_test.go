@@ -163,6 +163,10 @@ func refused(t testing.TB, s *tokenfile.Source, secrets []string, words ...strin
 	}
 	assert.Contains(t, text, s.Path)
 	assert.Equal(t, 1, strings.Count(text, s.Path+": "), "the path is said once: %s", text)
+	if errors.Is(err, tokenfile.ErrMalformed) {
+		assert.Equal(t, 1, strings.Count(text, "malformed"), "that is said once: %s", text)
+		assert.Contains(t, text, s.Path+": malformed token: ")
+	}
 	oneLine(t, text)
 	noSecret(t, fmt.Sprintf("%s %v %+v %#v %q", err, err, err, err, err), secrets...)
 	noSecret(t, fmt.Sprintf("%+v", s.Stats()), secrets...)

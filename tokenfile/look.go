@@ -39,7 +39,7 @@ func (s *Source) lookOnce(final bool) (*parsed, error) {
 	b := newBuffer()
 	defer b.free()
 	began := s.stats.reads.Add(1)
-	f, last, err := s.readInto(b)
+	f, last, err := s.readInto(b, final)
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +62,10 @@ func (s *Source) lookOnce(final bool) (*parsed, error) {
 }
 
 // readInto reads the file into b and compares it with what was read last.
-func (s *Source) readInto(b *buffer) (f file, last *parsed, err error) {
+func (s *Source) readInto(b *buffer, inspect bool) (f file, last *parsed, err error) {
 	if snap := s.last.Load(); snap != nil {
 		last = snap.parsed
-		f, err = b.readFile(s.Path, last.content, s.stats.inspectionDue(time.Now()))
+		f, err = b.readFile(s.Path, last.content, s.stats.inspectionDue(time.Now()) || inspect)
 		return f, last, err
 	}
 	f, err = b.readFile(s.Path, "", true)

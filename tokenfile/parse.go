@@ -1,6 +1,7 @@
 package tokenfile
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +24,8 @@ func parseToken(content string) (*Token, error) {
 		return nil, withoutBytes(err)
 	case decoded.Method == jwt.SigningMethodNone:
 		return nil, malformed("its alg is none: nobody signed it")
+	case !isWhole(decoded):
+		return nil, malformed("its signature is not as long as its alg makes it: a write in progress, or cut short")
 	case claims.token == nil: // the JSON value null does not reach UnmarshalJSON
 		return nil, errNoObject
 	}
@@ -31,6 +34,24 @@ func parseToken(content string) (*Token, error) {
 }
 
 var parser = jwt.NewParser(jwt.WithStrictDecoding())
+
+// isWhole reports whether the signature has a length that its algorithm can
+// give it, which tells a write that was torn within it: everything before is in
+// order then. Whether it is a good signature is the relying party's to say.
+func isWhole(t *jwt.Token) bool {
+	n := len(t.Signature)
+	switch m := t.Method.(type) {
+	case *jwt.SigningMethodECDSA:
+		return n == 2*m.KeySize
+	case *jwt.SigningMethodEd25519:
+		return n == ed25519.SignatureSize
+	case *jwt.SigningMethodHMAC:
+		return n == m.Hash.Size()
+	case *jwt.SigningMethodRSA, *jwt.SigningMethodRSAPSS:
+		return n >= 128 && n%64 == 0 // as long as the key, and keys come in steps of 512 bits
+	}
+	return true
+}
 
 // withoutBytes keeps of a decoder's error only what quotes nothing.
 func withoutBytes(err error) error {
