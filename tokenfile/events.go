@@ -58,7 +58,10 @@ func (s *Source) rotated(from, to *parsed) {
 
 // inspected notes what the file says of itself beside its bytes.
 func (s *Source) inspected(f file) {
-	frozen := f.unlinked || f.mounted
+	if f.mounted {
+		s.stats.mounted.Store(true)
+	}
+	frozen := f.unlinked || s.stats.mounted.Load()
 	if s.stats.frozen.Swap(frozen) != frozen && frozen {
 		s.log(slog.LevelWarn, "token will not be rotated: "+frozenHint, slog.Bool("link_count_zero", f.unlinked))
 	}

@@ -19,7 +19,7 @@ type file struct {
 	size      int64     // in bytes, 0 if the file system does not tell
 	modified  time.Time // modification time
 	unlinked  bool      // no directory leads to it any more
-	mounted   bool      // it is a mount of its own, as a subPath makes one
+	mounted   bool      // it is a mount of its own, as a subPath makes one; looked up at the first read
 }
 
 // buffer holds the bytes of one read: pooled, because a read must not cost an

@@ -36,6 +36,7 @@ func (b *buffer) readFile(path, last string, inspect bool) (f file, err error) {
 	if err := f.inspect(fd, path); err != nil || f.same {
 		return f, err
 	}
+	f.mounted = last == "" && isMountRoot(fd) // it does not become one later
 	if err := b.fill(f.size, func(to []byte) (int, error) { return read(fd, to) }); err != nil {
 		return f, explain(path, err)
 	}
@@ -77,7 +78,6 @@ func (f *file) inspect(fd int, path string) error {
 	f.size = st.Size
 	f.modified = time.Unix(st.Mtim.Unix())
 	f.unlinked = st.Nlink == 0
-	f.mounted = isMountRoot(fd)
 	return nil
 }
 

@@ -38,6 +38,7 @@ func TestSubPathIsToldAtTheFirstSign(t *testing.T) {
 		vol, s, log, raw := setup(t)
 		rotate(t, vol)
 		good(t, s, raw)
+		assert.EqualValues(t, 2, s.Stats().Reads, "once more, for the kubelet's swap looks the same")
 		assert.True(t, s.Stats().SubPath)
 		assert.Equal(t, 1, log.count(frozenWarning))
 		assert.Contains(t, log.written(), "without subPath")

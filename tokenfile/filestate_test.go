@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -296,11 +298,16 @@ func TestSizeLimit(t *testing.T) {
 		assert.ErrorIs(t, refused(t, s, []string{atLimit[:1000]}, "more than 64 KiB"), tokenfile.ErrMalformed)
 	})
 	for _, size := range []int{4<<10 - 1, 4 << 10, 4<<10 + 1} {
-		t.Run("about the size of the first buffer", func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d bytes, about the size of the first buffer", size), func(t *testing.T) {
 			raw := tokenOfSize(t, size)
-			s := newSource(mount(t, raw).Path())
+			vol := mount(t, raw)
+			s := newSource(vol.Path())
+			runtime.GC()
+			runtime.GC() // no larger buffer is left in the pool
 			first := good(t, s, raw)
 			assert.Same(t, first, good(t, s, raw))
+			require.NoError(t, vol.WriteInPlace([]byte(raw+"."+raw)))
+			assert.ErrorIs(t, refused(t, s, []string{raw}), tokenfile.ErrMalformed, "what follows is not overlooked")
 		})
 	}
 	t.Run("a token, and then the same token with more behind it", func(t *testing.T) {

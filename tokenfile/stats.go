@@ -84,7 +84,8 @@ type counters struct {
 	lastRead  atomic.Int64 // Unix nanoseconds
 	inspected atomic.Int64 // Unix nanoseconds
 	failing   atomic.Bool
-	frozen    atomic.Bool
+	frozen    atomic.Bool // no rotation reaches the file
+	mounted   atomic.Bool // because it is a mount of its own
 	polling   atomic.Bool
 
 	mu       sync.Mutex
