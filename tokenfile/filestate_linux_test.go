@@ -126,6 +126,7 @@ func readBindMount(r *childReport, c childTask) error {
 	s.Logger = log.logger()
 	direct := newSource(c.Path)
 	r.read(s)
+	r.read(s)
 	r.read(direct)
 	if err := vol.Write(c.Next); err != nil {
 		return err
@@ -156,11 +157,13 @@ func TestBindMountOfTheFile(t *testing.T) {
 		t.Skipf("SKIPPED, LOUDLY: a real bind mount needs root with CAP_SYS_ADMIN: %v", err)
 	}
 	require.NoError(t, err)
-	require.Len(t, report.Reads, 5)
-	first, direct, after, directAfter, expired := report.Reads[0], report.Reads[1], report.Reads[2], report.Reads[3], report.Reads[4]
+	require.Len(t, report.Reads, 6)
+	first, again, direct := report.Reads[0], report.Reads[1], report.Reads[2]
+	after, directAfter, expired := report.Reads[3], report.Reads[4], report.Reads[5]
 
 	assert.True(t, first.Raw == raw, first.Text)
 	assert.True(t, first.Frozen, "told at the first read, before any rotation")
+	assert.True(t, again.Frozen, "and it stays so, though a directory still leads to the file")
 	assert.True(t, after.Raw == raw, "the mount keeps its token")
 	assert.True(t, after.Frozen)
 	assert.Equal(t, 1, strings.Count(report.Log, frozenWarning), report.Log)

@@ -2,6 +2,7 @@ package tokenfile_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -139,13 +140,16 @@ func TestPathHoldsATokenInPlaceOfAPath(t *testing.T) {
 			assert.Contains(t, err.Error(), "Source.Path holds a token")
 			assert.Contains(t, err.Error(), "name of its file")
 
-			_, err = s.Wait(t.Context())
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = s.Wait(ended)
 			noSecret(t, err.Error(), raw)
 			_, err = s.Reload(t.Context())
 			noSecret(t, err.Error(), raw)
 			for _, err := range s.Watch(t.Context()) {
 				require.Error(t, err)
 				noSecret(t, err.Error(), raw)
+				break
 			}
 		})
 	}

@@ -242,7 +242,7 @@ func TestPrintersShowWhatIsNotRedacted(t *testing.T) {
 }
 
 func TestTokenPrintsItsClaims(t *testing.T) {
-	raw := sign(t, map[string]any{"exp": 4102444800, "aud": []string{audience, "second"}})
+	raw := sign(t, map[string]any{"exp": int64(4102444800), "aud": []string{audience, "second"}})
 	token := good(t, newSource(mount(t, raw).Path()), raw)
 	const want = `Token(sub="system:serviceaccount:shop:cart" aud=["openbao", "second"] exp=2100-01-01T00:00:00Z, secret redacted)`
 	for _, f := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%c", "%U", "%e", "%10.2s"} {
