@@ -19,13 +19,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	text := "tokenfile: "
+	if e.Path != "" {
+		text += printable(e.Path) + ": "
+	}
 	if e.Err == nil {
-		return "tokenfile: " + e.Path + ": unknown failure"
+		return text + "unknown failure"
 	}
-	if e.Path == "" {
-		return "tokenfile: " + e.Err.Error()
-	}
-	return "tokenfile: " + e.Path + ": " + e.Err.Error()
+	return text + e.Err.Error()
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -111,7 +112,7 @@ func (e *AudienceError) Error() string {
 	text := fmt.Sprintf("token's audience is %s, want %s; ", quoteAll(e.Got), quote(e.Want))
 	switch {
 	case len(e.Got) == 0:
-		return text + "a token without aud is a legacy Secret token: " + e.declare()
+		return text + "a token without an audience is a legacy Secret token, or not from Kubernetes: " + e.declare()
 	case isAPIServer(e.Got, e.issuer):
 		return text + "this is the default token, which is meant for the API server: " + e.declare()
 	}

@@ -3,7 +3,6 @@ package tokenfile_test
 import (
 	"context"
 	"io/fs"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,39 +141,6 @@ func TestAWrongFieldIsNamed(t *testing.T) {
 			assert.Equal(t, 1, yields)
 		})
 	}
-}
-
-// The kubelet's swap removes the directory that a reader may just have
-// resolved: 20 of 71,988 bare reads saw no file.
-func TestManyReadersSeeNothingOfManySwaps(t *testing.T) {
-	p := newPod(t, time.Hour)
-	s := p.source()
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 4 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if _, err := s.Token(context.Background()); !assert.NoError(t, err) {
-					return
-				}
-			}
-		})
-	}
-	const swaps = 200
-	for range swaps {
-		p.rotate()
-	}
-	close(stop)
-	readers.Wait()
-	p.token(s)
-	stats := s.Stats()
-	assert.LessOrEqual(t, stats.Rotations, uint64(swaps+1), "no rotation is counted twice")
-	assert.Zero(t, stats.Failures.Total())
 }
 
 func TestReloadReadsAtOnceWhateverWouldBeServed(t *testing.T) {

@@ -65,6 +65,8 @@ func explain(path string, err error) error {
 		return &fileError{"its symbolic links lead in a circle: recreate the volume", err}
 	case errors.Is(err, syscall.ENOTDIR):
 		return &fileError{"a part of the path is a file where a directory belongs: compare it with mountPath", err}
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENAMETOOLONG):
+		return &fileError{"this is no file's name: correct Source.Path", err}
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return &fileError{"the process or the node has run out of file descriptors: look for a leak, or raise the limit", err}
 	}
@@ -79,21 +81,22 @@ func missing(path string) string {
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("directory %s does not exist: no volume is mounted there in this container; "+
-			"add the projected volume to the container's volumeMounts, or correct the path", dir)
+			"add the projected volume to the container's volumeMounts, or correct the path", printable(dir))
 	}
 	target, err := os.Readlink(path)
 	if err == nil {
 		return fmt.Sprintf("the link leads to %s, which does not exist: the volume is being set up or taken down, or it is broken; "+
-			"if this lasts, recreate the pod", target)
+			"if this lasts, recreate the pod", printable(target))
 	}
-	return fmt.Sprintf("directory %s has no such file: compare its name with serviceAccountToken.path of the projected volume", dir)
+	return fmt.Sprintf("directory %s has no such file: compare its name with serviceAccountToken.path of the projected volume", printable(dir))
 }
 
 // denied says who may read the file, and who tries to.
 func denied(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Sprintf("a directory on the way is closed to this process%s", us())
+		return fmt.Sprintf("a directory on the way is closed to this process%s: "+
+			"mount the volume below a directory that this user may search", us())
 	}
 	whose := fmt.Sprintf("the file has mode %04o", info.Mode().Perm())
 	if uid, gid, ok := owner(info); ok {

@@ -30,15 +30,16 @@ func isAPIServer(audiences []string, issuer string) bool {
 		}
 		host := strings.TrimPrefix(a, "https://")
 		for _, p := range []string{
-			"kubernetes.default.svc",     // upstream, kubeadm, k3s
-			"oidc.eks.",                  // EKS
+			"kubernetes.default.svc", // upstream, kubeadm, k3s
+			"kubernetes.svc.default", // kops
+			"oidc.eks.", "oidc-eks.", // EKS
 			"container.googleapis.com/v", // GKE
 		} {
 			if strings.HasPrefix(host, p) {
 				return true
 			}
 		}
-		if strings.Contains(host, ".oic.prod-aks.azure.com") || host == "k3s" {
+		if strings.Contains(host, ".oic.prod-aks.azure.com") || strings.HasSuffix(host, ".azmk8s.io") || host == "k3s" {
 			return true
 		}
 	}
@@ -57,6 +58,16 @@ func quote(s string) string {
 		return strconv.QuoteToASCII(s[:maxQuoted]) + "..."
 	}
 	return strconv.Quote(s)
+}
+
+// printable is a file's name as it is, or quoted where it would break a line.
+func printable(name string) string {
+	for _, r := range name {
+		if !strconv.IsPrint(r) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
 }
 
 func quoteAll(list []string) string {

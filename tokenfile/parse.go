@@ -1,8 +1,11 @@
 package tokenfile
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +17,9 @@ import (
 // is refused here. No error holds a byte of content.
 func parseToken(content string) (*Token, error) {
 	raw := strings.TrimSuffix(content, "\n")
+	if raw == "" && content != "" {
+		return nil, errBlank
+	}
 	if err := checkBytes(raw); err != nil {
 		return nil, err
 	}
@@ -24,6 +30,8 @@ func parseToken(content string) (*Token, error) {
 		return nil, withoutBytes(err)
 	case decoded.Method == jwt.SigningMethodNone:
 		return nil, malformed("its alg is none: nobody signed it")
+	case !isStrict(raw):
+		return nil, malformed("its header names a parameter twice or in another case, which two readers take differently")
 	case !isWhole(decoded):
 		return nil, malformed("its signature is not as long as its alg makes it: a write in progress, or cut short")
 	case claims.token == nil: // the JSON value null does not reach UnmarshalJSON
@@ -33,7 +41,16 @@ func parseToken(content string) (*Token, error) {
 	return claims.token, nil
 }
 
+var errBlank = malformed("the file holds white space only: it is being written, or its writer failed")
+
 var parser = jwt.NewParser(jwt.WithStrictDecoding())
+
+// isStrict reports whether the header leaves no choice of how to read it.
+func isStrict(raw string) bool {
+	part, _, _ := strings.Cut(raw, ".")
+	header, err := parser.DecodeSegment(part)
+	return err == nil && utf8.Valid(header) && newObject(header, "alg", "kid", "typ", "crit", "enc").err == nil
+}
 
 // isWhole reports whether the signature has a length that its algorithm can
 // give it, which tells a write that was torn within it: everything before is in
@@ -48,7 +65,7 @@ func isWhole(t *jwt.Token) bool {
 	case *jwt.SigningMethodHMAC:
 		return n == m.Hash.Size()
 	case *jwt.SigningMethodRSA, *jwt.SigningMethodRSAPSS:
-		return n >= 128 && n%64 == 0 // as long as the key, and keys come in steps of 512 bits
+		return n >= 256 && n%64 == 0 // as long as the key: RFC 7518 asks for 2,048 bits, and keys come in steps of 512
 	}
 	return true
 }
@@ -71,7 +88,7 @@ func checkBytes(raw string) error {
 		return malformed("the file is empty: it is being written, or its writer failed")
 	}
 	if strings.TrimSpace(raw) == "" {
-		return malformed("the file holds white space only")
+		return errBlank
 	}
 	if strings.HasPrefix(raw, "\xef\xbb\xbf") || strings.HasPrefix(raw, "\xff\xfe") || strings.HasPrefix(raw, "\xfe\xff") {
 		return malformed("the file starts with a byte-order mark: write it as plain ASCII")
@@ -135,4 +152,25 @@ type strictClaims struct {
 func (c *strictClaims) UnmarshalJSON(data []byte) (err error) {
 	c.token, err = tokenOf(data)
 	return err
+}
+
+// tokenShaped finds what may be a token's first two parts.
+var tokenShaped = regexp.MustCompile(`ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)
+
+// holdsToken reports whether a text that ought to be a file's name has a token
+// in it. A file's name may well be shaped like one, so the header is decoded.
+func holdsToken(name string) bool {
+	if !strings.Contains(name, "ey") || !strings.Contains(name, ".") {
+		return false // most names, at no cost
+	}
+	for _, match := range tokenShaped.FindAllString(name, -1) {
+		header, _, _ := strings.Cut(match, ".")
+		for start := strings.Index(header, "ey"); start >= 0 && start < len(header); start++ {
+			decoded, _ := base64.RawURLEncoding.DecodeString(header[start:])
+			if bytes.HasPrefix(decoded, []byte("{")) && bytes.Contains(decoded, []byte(`"alg"`)) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -42,8 +42,9 @@ type snapshot struct {
 
 // state is the part of a Source that changes.
 type state struct {
-	watchers atomic.Int64 // Watch loops that run
-	stats    counters
+	configured atomic.Bool  // the fields were found good
+	watchers   atomic.Int64 // Watch loops that run
+	stats      counters
 
 	mu     sync.Mutex // guards publication and flight
 	flight *flight

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -146,14 +145,18 @@ func (s *Source) usable(ctx context.Context) error {
 	return nil
 }
 
-// misconfigured reports the first field that makes the Source useless.
+// misconfigured reports the first field that makes the Source useless. Fields
+// do not change after first use, so good ones are looked at once.
 func (s *Source) misconfigured() error {
+	if s.configured.Load() {
+		return nil
+	}
 	path := s.Path
 	var why string
 	switch {
 	case path == "":
 		why = "Source.Path is not set: name the projected token file"
-	case looksLikeToken(path):
+	case holdsToken(path):
 		path = "(a token)" // the one path that must never be printed
 		why = "Source.Path holds a token where the name of its file belongs"
 	case s.Audience == "":
@@ -165,6 +168,7 @@ func (s *Source) misconfigured() error {
 	case s.MaxLifetime < 0:
 		why = "Source.MaxLifetime is negative"
 	default:
+		s.configured.Store(true)
 		return nil
 	}
 	return &Error{Path: path, Err: &configError{why}}
@@ -178,11 +182,4 @@ func (e *configError) Error() string { return e.why }
 func isConfigError(err error) bool {
 	var c *configError
 	return errors.As(err, &c)
-}
-
-// looksLikeToken reports whether s is a JWT rather than a file's name: a
-// JSON object's first two bytes encode as "ey".
-func looksLikeToken(s string) bool {
-	s = strings.TrimSpace(s)
-	return strings.HasPrefix(s, "ey") && strings.Count(s, ".") == 2 && !strings.ContainsAny(s, `/\`) && len(s) > 60
 }
