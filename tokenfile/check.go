@@ -20,7 +20,7 @@ func (s *Source) checkClaims(t *Token) error {
 	case t.expiry.IsZero() && !s.AllowNoExpiry:
 		return &noExpiryError{audience: s.Audience}
 	case s.Audience != AnyAudience && !slices.Contains(t.audience, s.Audience):
-		return &AudienceError{Want: s.Audience, Got: t.Audience(), issuer: t.issuer}
+		return &AudienceError{Want: s.Audience, Got: t.Audience(), isDefault: t.issuer != "" && slices.Contains(t.audience, t.issuer)}
 	case s.Issuer != "" && t.issuer != s.Issuer:
 		return &ClaimError{Claim: "iss", Want: s.Issuer, Got: t.issuer}
 	case s.Subject != "" && t.subject != s.Subject:
@@ -68,8 +68,9 @@ func (t *Token) begin() time.Time {
 	return t.notBefore
 }
 
-// checkClock reports whether now lies outside of p's window.
-func (s *Source) checkClock(p *parsed, now time.Time) error {
+// checkClock reports whether now lies outside of p's window. modified is the
+// file's time, which a rewrite of the same bytes moves on.
+func (s *Source) checkClock(p *parsed, modified, now time.Time) error {
 	switch {
 	case p.serves(now):
 		return nil
@@ -77,7 +78,7 @@ func (s *Source) checkClock(p *parsed, now time.Time) error {
 		return &NotYetValidError{NotBefore: p.token.begin(), Now: now}
 	}
 	return &ExpiredError{
-		Expiry: p.token.expiry, Now: now, Modified: p.modified,
+		Expiry: p.token.expiry, Now: now, Modified: modified,
 		MinTTL: s.MinTTL, frozen: s.stats.frozen.Load(), due: p.token.rotationDue(),
 	}
 }

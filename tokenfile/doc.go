@@ -69,7 +69,7 @@
 // Every failure is an [*Error]. Its text says what was found and what to change
 // in the manifest; its cause is a type that a program can act on. [Source.Stats]
 // counts failures by cause, and a Logger is told of each rotation, failure and
-// recovery once.
+// recovery, and not of every call that meets it.
 //
 // With MaxAge and in a Watch loop a failed read is not yet a failure of Token:
 // it serves the last good token until that expires, and returns the cause then.

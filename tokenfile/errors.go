@@ -3,6 +3,7 @@ package tokenfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -78,13 +79,18 @@ func (e *ExpiredError) mend() string {
 	switch {
 	case e.frozen:
 		return frozenHint
-	case e.Now.Before(e.due):
-		return fmt.Sprintf("the kubelet replaces it at %s only: set MinTTL to less than a fifth of the token's lifetime, "+
-			"or a longer serviceAccountToken.expirationSeconds", stamp(e.due))
+	case e.Now.Before(e.Expiry) && e.Now.Before(e.due.Add(kubeletPeriod)):
+		return fmt.Sprintf("the kubelet replaces it after %s, at its next look, which it takes every 60 to 90 seconds: "+
+			"set MinTTL to less than a fifth of the token's lifetime less 90 seconds, or a longer serviceAccountToken.expirationSeconds", stamp(e.due))
+	case e.Modified.After(e.Expiry) && !e.Modified.After(e.Now):
+		return "what writes the file wrote a token that had expired: look there, and at the clock"
 	}
 	return "the kubelet did not replace it: look for failing TokenRequests in the kubelet's log, " +
 		"for a pod that is terminating, and for a clock that is wrong; recreate the pod if its node is healthy"
 }
+
+// kubeletPeriod is how late the kubelet may be: it looks every 60 to 90 seconds.
+const kubeletPeriod = 100 * time.Second
 
 // NotYetValidError is the cause when a token's nbf claim, or its iat claim if
 // that is later, lies further ahead than ten seconds of clock skew explain.
@@ -105,15 +111,16 @@ type AudienceError struct {
 	Want string   // Source.Audience
 	Got  []string // aud, empty if the token has none
 
-	issuer string
+	isDefault bool // Got holds the token's own issuer, and so the API server
 }
 
 func (e *AudienceError) Error() string {
 	text := fmt.Sprintf("token's audience is %s, want %s; ", quoteAll(e.Got), quote(e.Want))
 	switch {
 	case len(e.Got) == 0:
-		return text + "a token without an audience is a legacy Secret token, or not from Kubernetes: " + e.declare()
-	case isAPIServer(e.Got, e.issuer):
+		return text + "a token without an audience is a legacy Secret token, or not from Kubernetes: " + e.declare() +
+			"; to go on with it for now, set Source.Audience to tokenfile.AnyAudience"
+	case e.isDefault, slices.ContainsFunc(e.Got, isKnownAPIServer):
 		return text + "this is the default token, which is meant for the API server: " + e.declare()
 	}
 	return text + "set serviceAccountToken.audience of the projected volume to the audience wanted, or correct Source.Audience"
@@ -146,15 +153,24 @@ func (e *ClaimError) Error() string {
 
 // LifetimeError is the cause when a token lives longer than MaxLifetime.
 type LifetimeError struct {
-	Lifetime time.Duration // exp less iat
+	Lifetime time.Duration // exp less iat; what is left of it, if the token does not say when it was issued
 	Max      time.Duration // Source.MaxLifetime
 }
 
 func (e *LifetimeError) Error() string {
-	return fmt.Sprintf("token's lifetime is %s, more than MaxLifetime %s: it was inherited and not declared, as the default token's is, "+
-		"which the API server extends to a year; set serviceAccountToken.expirationSeconds of a projected volume of your own to %d or less",
-		e.Lifetime, e.Max, max(int64(e.Max/time.Second), 600))
+	text := fmt.Sprintf("token's lifetime is %s, more than MaxLifetime %s; ", round(e.Lifetime), e.Max)
+	if e.Lifetime > 360*24*time.Hour {
+		text += "it was inherited and not declared, as the default token's is, which the API server extends to a year; "
+	}
+	if e.Max < minLifetime {
+		return text + "Kubernetes grants no less than ten minutes: raise MaxLifetime"
+	}
+	return text + fmt.Sprintf("set serviceAccountToken.expirationSeconds of a projected volume of your own to %d or less, or raise MaxLifetime",
+		int64(e.Max/time.Second))
 }
+
+// minLifetime is the shortest that TokenRequest grants.
+const minLifetime = 10 * time.Minute
 
 // malformedError says in what way a token is malformed.
 type malformedError struct{ why string }

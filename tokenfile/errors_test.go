@@ -105,7 +105,7 @@ func TestEveryTextNamesAMend(t *testing.T) {
 		"header of no JSON":   "not base64url-encoded JSON",
 		"too large":           "more than 64 KiB, which no token has",
 		"no expiry":           "declare a projected volume",
-		"expired":             "recreate the pod",
+		"expired":             "wrote a token that had expired: look there",
 		"too little left":     "MinTTL",
 		"not yet valid":       "compare the clocks",
 		"another audience":    "set serviceAccountToken.audience",
@@ -228,7 +228,7 @@ func TestErrorTextsInFull(t *testing.T) {
 		`token's audience is ["a", "b"], want "c"; set serviceAccountToken.audience of the projected volume`: &tokenfile.AudienceError{
 			Want: "c", Got: []string{"a", "b"}},
 		`token's sub is "a", want "b"; set serviceAccountName`: &tokenfile.ClaimError{Claim: "sub", Got: "a", Want: "b"},
-		"token's lifetime is 8760h0m0s, more than MaxLifetime 2h0m0s: it was inherited and not declared": &tokenfile.LifetimeError{
+		"token's lifetime is 8760h0m0s, more than MaxLifetime 2h0m0s; it was inherited and not declared": &tokenfile.LifetimeError{
 			Lifetime: 8760 * time.Hour, Max: 2 * time.Hour},
 	} {
 		assert.True(t, strings.HasPrefix(err.Error(), want), "%s", err.Error())

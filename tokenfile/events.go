@@ -67,23 +67,47 @@ func (s *Source) inspected(f file) {
 	}
 }
 
-// polls notes whether a Watch loop must do without file notifications.
+// polls notes that a Watch loop does without file notifications from now on,
+// or, if why is nil, that it need not any more.
 func (s *Source) polls(why error) {
-	polling := why != nil
-	if s.stats.polling.Swap(polling) == polling {
-		return
-	}
-	if polling {
+	switch {
+	case why == nil && s.stats.polling.Add(-1) == 0:
+		s.log(slog.LevelInfo, "file notifications work again")
+	case why != nil && s.stats.polling.Add(1) == 1:
 		s.log(slog.LevelWarn, "no file notifications; looking at the token file at intervals instead",
 			slog.Any("error", why), slog.Duration("every", pollInterval))
-	} else {
-		s.log(slog.LevelInfo, "file notifications work again")
 	}
 }
 
+// record is a log record that waits for tell.
+type record struct {
+	level slog.Level
+	msg   string
+	attrs []slog.Attr
+}
+
+// log keeps a record for tell: a handler may be slow, or may want a token from
+// this very Source, and must not be called while others wait for the read.
 func (s *Source) log(level slog.Level, msg string, attrs ...slog.Attr) {
-	if s.Logger != nil {
-		s.Logger.LogAttrs(context.Background(), level, msg, append(attrs, slog.String("path", s.Path))...)
+	if s.Logger == nil {
+		return
+	}
+	s.stats.mu.Lock()
+	defer s.stats.mu.Unlock()
+	s.stats.records = append(s.stats.records, record{level, msg, append(attrs, slog.String("path", s.Path))})
+}
+
+// tell hands the records kept so far to the Logger.
+func (s *Source) tell() {
+	if s.Logger == nil {
+		return
+	}
+	s.stats.mu.Lock()
+	records := s.stats.records
+	s.stats.records = nil
+	s.stats.mu.Unlock()
+	for _, r := range records {
+		s.Logger.LogAttrs(context.Background(), r.level, r.msg, r.attrs...)
 	}
 }
 
@@ -123,6 +147,8 @@ func reasonOf(err error) string {
 	switch {
 	case errors.As(err, &expired):
 		return "expired " + strconv.FormatInt(expired.Expiry.UnixNano(), 10)
+	case as[*LifetimeError](err):
+		return "lifetime"
 	case errors.As(err, &early):
 		return "not before " + strconv.FormatInt(early.NotBefore.UnixNano(), 10)
 	}

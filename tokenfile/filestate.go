@@ -79,6 +79,9 @@ func explain(path string, err error) error {
 // missing says what of the path is not there.
 func missing(path string) string {
 	dir := filepath.Dir(path)
+	if !filepath.IsAbs(path) {
+		return "the path is not absolute, and nothing in it is expanded: name the file from the root on"
+	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("directory %s does not exist: no volume is mounted there in this container; "+
 			"add the projected volume to the container's volumeMounts, or correct the path", printable(dir))
@@ -101,6 +104,9 @@ func denied(path string) string {
 	whose := fmt.Sprintf("the file has mode %04o", info.Mode().Perm())
 	if uid, gid, ok := owner(info); ok {
 		whose += fmt.Sprintf(" and belongs to uid %d, gid %d", uid, gid)
+	}
+	if info.Mode().Perm()&0o004 != 0 {
+		return whose + us() + ", which its mode allows: look for SELinux, AppArmor or a directory on the way that is closed"
 	}
 	return whose + us() + ": set securityContext.fsGroup in the pod's spec, so that the kubelet makes it readable to the container's group, " +
 		"or runAsUser to the file's owner"

@@ -106,7 +106,7 @@ func TestRelativePath(t *testing.T) {
 	require.NoError(t, vol.Remove())
 	assert.ErrorIs(t, refused(t, s, []string{raw}, "no such file"), fs.ErrNotExist)
 
-	assert.ErrorIs(t, refused(t, newSource("token"), nil, "directory . has no such file"), fs.ErrNotExist)
+	assert.ErrorIs(t, refused(t, newSource("token"), nil, "the path is not absolute"), fs.ErrNotExist)
 }
 
 func TestPathWithNULByte(t *testing.T) {
@@ -127,6 +127,14 @@ func TestPathHoldsATokenInPlaceOfAPath(t *testing.T) {
 		"token and newline":             raw + "\n",
 		"token between spaces":          "  " + raw + " ",
 		"token and Windows line ending": raw + "\r\n",
+		"a header's value":              "Bearer " + raw,
+		"quoted":                        `"` + raw + `"`,
+		"below a directory":             "/run/" + raw,
+		"below this directory":          "./" + raw,
+		"as a URL":                      "file://" + raw,
+		"behind a byte-order mark":      "\ufeff" + raw,
+		"two of them":                   raw + raw,
+		"without its signature":         raw[:strings.LastIndexByte(raw, '.')],
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log journal
@@ -218,7 +226,7 @@ func TestFileHoldsMoreOrLessThanAToken(t *testing.T) {
 		{"padded", raw + "==", "not of the base64url alphabet"},
 		{"standard base64 +", parts[0] + "." + parts[1] + "." + "ab+c", "not of the base64url alphabet"},
 		{"standard base64 /", parts[0] + "." + parts[1] + "." + "ab/c", "not of the base64url alphabet"},
-		{"one word", "changeme", "it has 1 parts"},
+		{"one word", "changeme", "it has one part"},
 		{"no signature", parts[0] + "." + parts[1], "it has 2 parts"},
 		{"four parts", raw + ".abcd", "it has 4 parts"},
 		{"encrypted token", raw + ".abcd.abcd", "five parts: an encrypted token (JWE)"},

@@ -21,29 +21,20 @@ func projection(audience string) string {
 		quote(audience))
 }
 
-// isAPIServer reports whether audiences are the API server's own. Its default
-// audience is its issuer, and the issuers of the common platforms are known.
-func isAPIServer(audiences []string, issuer string) bool {
-	for _, a := range audiences {
-		if a != "" && a == issuer {
-			return true
-		}
-		host := strings.TrimPrefix(a, "https://")
-		for _, p := range []string{
-			"kubernetes.default.svc", // upstream, kubeadm, k3s
-			"kubernetes.svc.default", // kops
-			"oidc.eks.", "oidc-eks.", // EKS
-			"container.googleapis.com/v", // GKE
-		} {
-			if strings.HasPrefix(host, p) {
-				return true
-			}
-		}
-		if strings.Contains(host, ".oic.prod-aks.azure.com") || strings.HasSuffix(host, ".azmk8s.io") || host == "k3s" {
+// isKnownAPIServer knows the audiences that the common platforms give theirs.
+func isKnownAPIServer(audience string) bool {
+	host := strings.TrimPrefix(audience, "https://")
+	for _, p := range []string{
+		"kubernetes.default.svc", // upstream, kubeadm, k3s
+		"kubernetes.svc.default", // kops
+		"oidc.eks.", "oidc-eks.", // EKS
+		"container.googleapis.com/v", // GKE
+	} {
+		if strings.HasPrefix(host, p) {
 			return true
 		}
 	}
-	return false
+	return strings.Contains(host, ".oic.prod-aks.azure.com") || strings.HasSuffix(host, ".azmk8s.io") || host == "k3s"
 }
 
 const (
@@ -54,6 +45,9 @@ const (
 // quote makes a claim's text fit for a message: on one line, without control
 // characters, and not longer than a person reads.
 func quote(s string) string {
+	if holdsToken(s) {
+		return "(a token)" // a field set to the wrong thing
+	}
 	if len(s) > maxQuoted {
 		return strconv.QuoteToASCII(s[:maxQuoted]) + "..."
 	}

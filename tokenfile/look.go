@@ -58,7 +58,11 @@ func (s *Source) lookOnce(final bool) (*parsed, error) {
 	if !f.same || !s.readsEveryCall() {
 		p = s.publish(p)
 	}
-	return p, s.checkClock(p, time.Now())
+	modified := p.modified
+	if f.inspected {
+		modified = f.modified
+	}
+	return p, s.checkClock(p, modified, time.Now())
 }
 
 // readInto reads the file into b and compares it with what was read last.

@@ -1,9 +1,7 @@
 package tokenfile_test
 
 import (
-	"context"
 	"io/fs"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,56 +129,4 @@ func TestMaxAgeKeepsAGoodTokenWhenABadOneTakesItsPlace(t *testing.T) {
 		}
 		assert.True(t, s.Stats().Failing)
 	})
-}
-
-func TestMaxAgeLetsOneReadWhileTheOthersAreServed(t *testing.T) {
-	p := newPod(t, time.Hour)
-	block := &gate{entered: make(chan struct{}), open: make(chan struct{})}
-	s := p.source()
-	s.MaxAge, s.Logger = time.Nanosecond, block.logger()
-	before := p.token(s)
-	p.rotate()
-
-	// The reader is held up in the middle of its read: where it logs.
-	var reader sync.WaitGroup
-	reader.Go(func() { p.token(s) })
-	<-block.entered
-	for range 100 {
-		token, err := s.Token(t.Context())
-		require.NoError(t, err)
-		require.NotEmpty(t, token.Raw())
-	}
-	assert.LessOrEqual(t, s.Stats().Reads, uint64(2), "nobody else reads")
-	close(block.open)
-	reader.Wait()
-	assert.NotEqual(t, before, p.token(s))
-}
-
-func TestAWaitingCallerCanGiveUp(t *testing.T) {
-	p := newPod(t, time.Hour)
-	require.NoError(t, p.volume.Remove())
-	block := &gate{entered: make(chan struct{}), open: make(chan struct{})}
-	s := p.source()
-	s.MaxAge, s.Logger = time.Minute, block.logger()
-
-	var reader sync.WaitGroup
-	reader.Go(func() { _, _ = s.Token(context.Background()) })
-	<-block.entered // in the first read of all, so that nothing can be served
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	_, err := s.Token(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	close(block.open)
-	reader.Wait()
-}
-
-func TestAPanicInALoggerDoesNotHoldUpOthers(t *testing.T) {
-	p := newPod(t, time.Hour)
-	require.NoError(t, p.volume.Remove())
-	s := p.source()
-	s.MaxAge, s.Logger = time.Minute, (&gate{panics: true}).logger()
-	assert.Panics(t, func() { _, _ = s.Token(t.Context()) })
-	p.rotate()
-	assert.Panics(t, func() { _, _ = s.Token(t.Context()) }, "the recovery is logged too")
-	p.token(s)
 }

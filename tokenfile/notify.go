@@ -119,9 +119,9 @@ func (n *notifier) broke(err error, open bool) {
 	}
 }
 
-// drain takes the events that follow the first one closely.
-func (n *notifier) drain(ctx context.Context) {
-	settled := time.NewTimer(settle)
+// drain takes the events that follow the first one within d.
+func (n *notifier) drain(ctx context.Context, d time.Duration) {
+	settled := time.NewTimer(d)
 	defer settled.Stop()
 	for {
 		select {

@@ -48,6 +48,17 @@ func TestWatchPollsAndSaysSoOnceWhereNotificationsAreExhausted(t *testing.T) {
 	nextToken(t, next)
 	assert.False(t, s.Stats().Polling)
 	assert.Equal(t, 1, log.count("file notifications work again"))
+
+	other := follow(t, s) // for which there is no instance left
+	nextToken(t, other)
+	for range 2 {
+		p.rotate()
+		nextToken(t, next)
+		nextToken(t, other)
+	}
+	assert.True(t, s.Stats().Polling)
+	assert.Equal(t, 2, log.count("no file notifications"), "two loops do not take turns in saying so")
+	assert.Equal(t, 1, log.count("file notifications work again"))
 }
 
 const fewInotifyVar = "PODTOKEN_TEST_FEW_INOTIFY"

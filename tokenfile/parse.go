@@ -109,6 +109,8 @@ func checkBytes(raw string) error {
 	switch {
 	case parts == 5:
 		return malformed("it has five parts: an encrypted token (JWE), not a signed one")
+	case parts == 1:
+		return malformed("it has one part, not three: the file holds something else, or a write in progress")
 	case parts != 3:
 		return malformed("it has %d parts, not three: the file holds something else, or a write in progress", parts)
 	case empty:

@@ -63,6 +63,7 @@ type flight struct {
 func (s *Source) readShared(ctx context.Context) (*Token, error) {
 	f, mine := s.join()
 	if mine {
+		defer s.tell()
 		defer s.land(f)
 		f.token, f.err = s.refresh()
 		return f.token, f.err
@@ -89,7 +90,7 @@ func (s *Source) join() (f *flight, mine bool) {
 	return s.flight, true
 }
 
-// land ends the read for those who wait, also when a Logger panicked in it.
+// land ends the read for those who wait, also should it panic.
 func (s *Source) land(f *flight) {
 	s.mu.Lock()
 	s.flight = nil
@@ -133,7 +134,12 @@ func (s *Source) swap(p *parsed) (canonical, replaced *parsed) {
 		switch {
 		case cur.content == p.content:
 			p, reads = cur.parsed, cur.reads // one token, one pointer
-		case p.began <= cur.reads, cur.serves(now) && !p.serves(now):
+		case cur.serves(now) && !p.serves(now):
+			return p, nil
+		case p.began <= cur.reads:
+			// The two reads overlapped, and either may be the newer one: the
+			// next call looks again.
+			s.last.Store(&snapshot{parsed: cur.parsed, reads: cur.reads})
 			return p, nil
 		default:
 			replaced = cur.parsed
@@ -161,6 +167,14 @@ func (s *Source) postpone() *snapshot {
 	return &next
 }
 
+// fallback returns what Token serves although a read has failed, if anything.
+func (s *Source) fallback() *snapshot {
+	if cur := s.last.Load(); cur != nil && !s.readsEveryCall() && cur.serves(time.Now()) {
+		return cur
+	}
+	return nil
+}
+
 // stopServing ends what a Watch loop promised: from now on Token looks by
 // itself again.
 func (s *Source) stopServing() {
@@ -169,7 +183,6 @@ func (s *Source) stopServing() {
 	if s.watchers.Add(-1) > 0 {
 		return
 	}
-	s.stats.polling.Store(false)
 	if cur := s.last.Load(); cur != nil {
 		s.last.Store(&snapshot{parsed: cur.parsed, reads: cur.reads})
 	}

@@ -54,12 +54,14 @@ type Source struct {
 
 	// MinTTL refuses a token that has less than this left to live, to make
 	// room for clock skew and for long calls. If zero, a token is refused
-	// from the instant of its exp claim on.
+	// from the instant of its exp claim on. The kubelet replaces a token when
+	// a fifth of its life is left, and up to 90 seconds later: more than that
+	// (30 seconds of ten minutes, 630 seconds of an hour) cannot be had.
 	MinTTL time.Duration
 
 	// MaxLifetime, if set, refuses a token whose whole lifetime, exp less
 	// iat, is longer: a sign that it was inherited from the platform and not
-	// declared in the pod.
+	// declared in the pod. Of a token without iat it is what is left.
 	MaxLifetime time.Duration
 
 	// AllowNoExpiry accepts a token without an exp claim, which is what a
@@ -123,12 +125,13 @@ func (s *Source) readsEveryCall() bool {
 	return s.MaxAge == 0 && s.watchers.Load() == 0
 }
 
-// lookAndServe reads the file and reports what it finds, with nothing to fall
-// back on.
+// lookAndServe reads the file and reports what it finds. Token may still serve
+// an older one if this fails.
 func (s *Source) lookAndServe() (*Token, error) {
+	defer s.tell()
 	p, err := s.look()
 	if err != nil {
-		return nil, s.failed(err, nil)
+		return nil, s.failed(err, s.fallback())
 	}
 	s.succeeded(p)
 	return p.token, nil

@@ -84,21 +84,22 @@ type counters struct {
 	lastRead  atomic.Int64 // Unix nanoseconds
 	inspected atomic.Int64 // Unix nanoseconds
 	failing   atomic.Bool
-	frozen    atomic.Bool // no rotation reaches the file
-	mounted   atomic.Bool // because it is a mount of its own
-	polling   atomic.Bool
+	frozen    atomic.Bool  // no rotation reaches the file
+	mounted   atomic.Bool  // because it is a mount of its own
+	polling   atomic.Int64 // Watch loops without file notifications
 
 	mu       sync.Mutex
 	seen     Stats  // Rotations, Failures and the last times
 	reason   string // of the last failure that was logged
 	staleLog *Token // the token whose staleness was logged
+	records  []record
 }
 
 // inspectionDue reports, once per inspectEvery, that a look at the file is to
 // include its link count.
 func (c *counters) inspectionDue(now time.Time) bool {
 	last, n := c.inspected.Load(), now.UnixNano()
-	return n-last >= int64(inspectEvery) && c.inspected.CompareAndSwap(last, n)
+	return (n < last || n-last >= int64(inspectEvery)) && c.inspected.CompareAndSwap(last, n)
 }
 
 // Stats returns what was counted so far.
@@ -113,7 +114,7 @@ func (s *Source) Stats() Stats {
 	}
 	stats.Failing = c.failing.Load()
 	stats.SubPath = c.frozen.Load()
-	stats.Polling = c.polling.Load()
+	stats.Polling = c.polling.Load() > 0
 	if snap := s.last.Load(); snap != nil {
 		stats.Expiry = snap.token.Expiry()
 		stats.Stale = snap.token.stale(time.Now())

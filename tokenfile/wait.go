@@ -20,9 +20,12 @@ const (
 // When ctx ends, its error wraps both ctx's and the reason why there was no
 // valid token at last. A Source whose fields are wrong is told so at once.
 func (s *Source) Wait(ctx context.Context) (*Token, error) {
+	token := s.Token
+	if ctx.Err() != nil {
+		token = func(context.Context) (*Token, error) { return s.Reload(context.WithoutCancel(ctx)) } // for a reason to give
+	}
 	for pause := firstWait; ; pause = min(2*pause, longWait) {
-		// The attempt is not ctx's to end: without it there is no reason to give.
-		t, err := s.Token(context.WithoutCancel(ctx))
+		t, err := token(ctx)
 		if err == nil || isConfigError(err) {
 			return t, err
 		}

@@ -15,7 +15,9 @@ const (
 	pollInterval = 5 * time.Second
 
 	// settle is how long a Watch loop waits after a notification: a swap by
-	// the kubelet makes six, within a millisecond.
+	// the kubelet makes six, within a millisecond. It doubles up to minInterval
+	// with each notification that was of something else, so that a busy
+	// directory does not keep the loop busy.
 	settle = 10 * time.Millisecond
 )
 
@@ -43,8 +45,8 @@ func (s *Source) Watch(ctx context.Context) iter.Seq2[*Token, error] {
 		}
 		s.watchers.Add(1)
 		defer s.stopServing()
-		w := &watch{source: s}
-		defer w.close()
+		w := &watch{source: s, settle: settle}
+		defer w.end()
 		for ctx.Err() == nil {
 			w.arm() // before the read, or a change between the two is missed
 			if !w.look(yield) {
@@ -62,6 +64,8 @@ type watch struct {
 	yielded string        // the content that the body got last, empty after an error
 	reason  string        // of the error that the body got last, empty after a token
 	pause   time.Duration // until the next look, if no change is notified before
+	settle  time.Duration // from a notification to the look
+	polling bool          // without notifications, which was noted
 }
 
 // look reads the file, yields what is new, and plans the next look.
@@ -70,14 +74,17 @@ func (w *watch) look(yield func(*Token, error) bool) bool {
 	w.pause = minInterval
 	p, err := s.look()
 	if err != nil {
-		return w.yieldError(yield, s.failed(err, s.postpone()))
+		err = s.failed(err, s.postpone())
+		s.tell()
+		return w.yieldError(yield, err)
 	}
 	s.succeeded(p)
+	s.tell()
 	w.pause = min(p.every(w.interval(), now), p.until.Sub(now))
 	if p.content == w.yielded {
 		return true
 	}
-	w.yielded, w.reason = p.content, ""
+	w.yielded, w.reason, w.settle = p.content, "", settle
 	return yield(p.token, nil)
 }
 
@@ -86,7 +93,7 @@ func (w *watch) yieldError(yield func(*Token, error) bool, err error) bool {
 	if reason == w.reason {
 		return true
 	}
-	w.yielded, w.reason = "", reason
+	w.yielded, w.reason, w.settle = "", reason, settle
 	return yield(nil, err)
 }
 
@@ -103,7 +110,24 @@ func (w *watch) arm() {
 	if s.NoNotify {
 		return
 	}
-	s.polls(w.notifier.arm(s.Path))
+	w.polls(w.notifier.arm(s.Path))
+}
+
+// polls notes a change between notifications and doing without.
+func (w *watch) polls(why error) {
+	if polling := why != nil; polling != w.polling {
+		w.polling = polling
+		w.source.polls(why)
+		w.source.tell()
+	}
+}
+
+// end leaves nothing of the loop behind.
+func (w *watch) end() {
+	w.close()
+	if w.polling {
+		w.source.stats.polling.Add(-1) // without a word: nothing works again
+	}
 }
 
 // wait returns when it is time for the next look: a change, the planned
@@ -116,7 +140,8 @@ func (w *watch) wait(ctx context.Context) {
 	case <-planned.C:
 	case event, open := <-w.events():
 		w.heard(event, open)
-		w.drain(ctx)
+		w.drain(ctx, w.settle)
+		w.settle = min(2*w.settle, minInterval)
 	case err, open := <-w.errors():
 		w.broke(err, open)
 	}
