@@ -74,6 +74,11 @@
 // With MaxAge and in a Watch loop a failed read is not yet a failure of Token:
 // it serves the last good token until that expires, and returns the cause then.
 //
+// The kubelet's swap is atomic. Other writers may be caught in the middle of a
+// rewrite in place: torn text is refused and read once more, but text that is
+// overwritten without being cut first can, for an instant, be of two tokens
+// with the right length, which only the relying party sees.
+//
 // # Secrets
 //
 // The token's text is handed out by [Token.Raw] only. No error, log record or
