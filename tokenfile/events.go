@@ -95,16 +95,18 @@ func (s *Source) log(level slog.Level, msg string, attrs ...slog.Attr) {
 	s.stats.mu.Lock()
 	defer s.stats.mu.Unlock()
 	s.stats.records = append(s.stats.records, record{level, msg, append(attrs, slog.String("path", s.Path))})
+	s.stats.untold.Store(true)
 }
 
 // tell hands the records kept so far to the Logger.
 func (s *Source) tell() {
-	if s.Logger == nil {
-		return
+	if !s.stats.untold.Load() {
+		return // nearly always, and without a lock
 	}
 	s.stats.mu.Lock()
 	records := s.stats.records
 	s.stats.records = nil
+	s.stats.untold.Store(false)
 	s.stats.mu.Unlock()
 	for _, r := range records {
 		s.Logger.LogAttrs(context.Background(), r.level, r.msg, r.attrs...)

@@ -88,6 +88,8 @@ type counters struct {
 	mounted   atomic.Bool  // because it is a mount of its own
 	polling   atomic.Int64 // Watch loops without file notifications
 
+	untold atomic.Bool // there are records
+
 	mu       sync.Mutex
 	seen     Stats  // Rotations, Failures and the last times
 	reason   string // of the last failure that was logged
