@@ -17,8 +17,8 @@ import (
 // is refused here. No error holds a byte of content.
 func parseToken(content string) (*Token, error) {
 	raw := strings.TrimSuffix(content, "\n")
-	if raw == "" && content != "" {
-		return nil, errBlank
+	if content != "" && strings.TrimSpace(content) == "" {
+		return nil, malformed("the file holds white space only: it is being written, or its writer failed")
 	}
 	if err := checkBytes(raw); err != nil {
 		return nil, err
@@ -40,8 +40,6 @@ func parseToken(content string) (*Token, error) {
 	claims.token.raw = func() string { return raw }
 	return claims.token, nil
 }
-
-var errBlank = malformed("the file holds white space only: it is being written, or its writer failed")
 
 var parser = jwt.NewParser(jwt.WithStrictDecoding())
 
@@ -86,9 +84,6 @@ func withoutBytes(err error) error {
 func checkBytes(raw string) error {
 	if raw == "" {
 		return malformed("the file is empty: it is being written, or its writer failed")
-	}
-	if strings.TrimSpace(raw) == "" {
-		return errBlank
 	}
 	if strings.HasPrefix(raw, "\xef\xbb\xbf") || strings.HasPrefix(raw, "\xff\xfe") || strings.HasPrefix(raw, "\xfe\xff") {
 		return malformed("the file starts with a byte-order mark: write it as plain ASCII")
@@ -159,20 +154,30 @@ func (c *strictClaims) UnmarshalJSON(data []byte) (err error) {
 // tokenShaped finds what may be a token's first two parts.
 var tokenShaped = regexp.MustCompile(`ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)
 
-// holdsToken reports whether a text that ought to be a file's name has a token
-// in it. A file's name may well be shaped like one, so the header is decoded.
-func holdsToken(name string) bool {
-	if !strings.Contains(name, "ey") || !strings.Contains(name, ".") {
+// maxHeader is how much of a part is looked at for a header, in bytes of
+// base64url: Kubernetes' have about ninety. A bound, since the text is not ours.
+const maxHeader = 1024
+
+// holdsToken reports whether a text that ought to be something else, such as a
+// file's name, has a token in it. A name may well be shaped like one, so what
+// may be its header is decoded.
+func holdsToken(text string) bool {
+	if !strings.Contains(text, "ey") || !strings.Contains(text, ".") {
 		return false // most names, at no cost
 	}
-	for _, match := range tokenShaped.FindAllString(name, -1) {
-		header, _, _ := strings.Cut(match, ".")
-		for start := strings.Index(header, "ey"); start >= 0 && start < len(header); start++ {
-			decoded, _ := base64.RawURLEncoding.DecodeString(header[start:])
-			if bytes.HasPrefix(decoded, []byte("{")) && bytes.Contains(decoded, []byte(`"alg"`)) {
+	for _, match := range tokenShaped.FindAllString(text, -1) {
+		part, _, _ := strings.Cut(match, ".")
+		for i := range part {
+			if strings.HasPrefix(part[i:], "ey") && isHeader(part[i:min(len(part), i+maxHeader)]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isHeader reports whether part begins as the encoded header of a token.
+func isHeader(part string) bool {
+	decoded, _ := base64.RawURLEncoding.DecodeString(part) // as far as it goes
+	return bytes.HasPrefix(decoded, []byte("{")) && bytes.Contains(decoded, []byte(`"alg"`))
 }

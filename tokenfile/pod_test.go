@@ -3,6 +3,7 @@ package tokenfile_test
 import (
 	"bytes"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,8 +31,7 @@ type pod struct {
 
 // newPod mounts a token for audience that lives as long as lifetime.
 func newPod(t *testing.T, lifetime time.Duration) *pod {
-	issuer := &tokenfiletest.Issuer{URL: tokenfiletest.DefaultIssuer}
-	require.NoError(t, issuer.RotateKey(tokenfiletest.ES256))
+	issuer := newIssuer(t)
 	volume, err := tokenfiletest.NewVolume(filepath.Join(t.TempDir(), "tokens"))
 	require.NoError(t, err)
 	kubelet := &tokenfiletest.Kubelet{Issuer: issuer, Volume: volume, Request: tokenfiletest.Request{
@@ -69,9 +69,7 @@ func (p *pod) token(s *tokenfile.Source) string {
 func (p *pod) signed(claims map[string]any) string {
 	p.t.Helper()
 	all := map[string]any{"aud": audience, "exp": time.Now().Add(time.Hour).Unix()}
-	for name, value := range claims {
-		all[name] = value
-	}
+	maps.Copy(all, claims)
 	token, err := p.issuer.Sign(all)
 	require.NoError(p.t, err)
 	return token
