@@ -1,0 +1,184 @@
+package vaultauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+
+	"github.com/podtoken/podtoken/tokenfile"
+)
+
+// ErrNotLoggedIn is what Session.Ready's error is when there is no usable
+// token, whatever the reason.
+var ErrNotLoggedIn = errors.New("not logged in")
+
+// LoginError is every failure of a login. Its text says what was refused, what
+// the token claims, and what to change where; it never holds a byte of a token.
+//
+// Unwrap leads to the cause: *tokenfile.Error if the token was not fit to be
+// sent, *api.ResponseError if the server refused it, or the error of the
+// connection.
+type LoginError struct {
+	Mount string // path of the auth method, without "auth/"
+	Role  string
+	Err   error
+
+	Reason    Reason
+	Namespace string // the namespace that the request named
+	Address   string // of the server, without credentials
+
+	// What the token claims that was sent; zero if none was.
+	Audience []string
+	Subject  string
+	Expiry   time.Time
+
+	now time.Time // when the request failed
+}
+
+func (e *LoginError) Unwrap() error { return e.Err }
+
+func (e *LoginError) Error() string {
+	var b strings.Builder
+	b.WriteString("vaultauth: login")
+	if e.Role != "" {
+		b.WriteString(" as role " + quote(e.Role))
+	}
+	if e.Mount != "" {
+		b.WriteString(" at auth/" + clean(e.Mount))
+	}
+	if e.Namespace != "" {
+		b.WriteString(" in namespace " + quote(e.Namespace))
+	}
+	if e.Address != "" && e.Reason != TokenFile && e.Reason != Misconfigured {
+		b.WriteString(" of " + e.Address)
+	}
+	b.WriteString(": " + causeText(e.Err))
+	if e.Subject != "" || e.Audience != nil {
+		b.WriteString("; the token that was sent claims " + e.claims())
+	}
+	if hint := e.hint(); hint != "" {
+		b.WriteString("; " + hint)
+	}
+	return b.String()
+}
+
+// claims is what the server could have looked at.
+func (e *LoginError) claims() string {
+	aud := make([]string, 0, len(e.Audience))
+	for i, a := range e.Audience {
+		if i == 8 {
+			aud = append(aud, "...")
+			break
+		}
+		aud = append(aud, quote(a))
+	}
+	text := fmt.Sprintf("aud [%s], sub %s", strings.Join(aud, ", "), quote(e.Subject))
+	if !e.Expiry.IsZero() {
+		text += ", exp " + e.Expiry.UTC().Format(time.RFC3339)
+		if !e.now.IsZero() {
+			if left := e.Expiry.Sub(e.now).Round(time.Second); left >= 0 {
+				text += " (in " + left.String() + ")"
+			} else {
+				text += " (" + (-left).String() + " ago)"
+			}
+		}
+	}
+	return text
+}
+
+// refused fills in why the server, or the way to it, did not accept token.
+func (e *LoginError) refused(ctx context.Context, token *tokenfile.Token, err error) {
+	e.Audience, e.Subject, e.Expiry, e.now = token.Audience(), token.Subject(), token.Expiry(), time.Now()
+	e.Reason = reasonOf(ctx, err)
+	e.Err = err
+	scrub(err, token.Raw())
+}
+
+// scrub takes out of the client's own error what must not be printed: a server
+// or proxy that quotes the request's body, and a password in the address.
+func scrub(err error, secret string) {
+	var refused *api.ResponseError
+	if !errors.As(err, &refused) {
+		return
+	}
+	for i, text := range refused.Errors {
+		refused.Errors[i] = withoutToken(text, secret)
+	}
+	if u, err := url.Parse(refused.URL); err == nil && u.User != nil {
+		refused.URL = u.Redacted()
+	}
+}
+
+// withoutToken removes secret and each of its parts that is long enough to be
+// of any use, whoever quotes only some of it.
+func withoutToken(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	text = strings.ReplaceAll(text, secret, "[token]")
+	for part := range strings.SplitSeq(secret, ".") {
+		if len(part) > 8 {
+			text = strings.ReplaceAll(text, part, "[token]")
+		}
+	}
+	return text
+}
+
+// causeText is the cause in one line of a length that a person reads.
+func causeText(err error) string {
+	if err == nil {
+		return "unknown failure"
+	}
+	var refused *api.ResponseError
+	if !errors.As(err, &refused) {
+		return clean(err.Error())
+	}
+	text := strings.TrimSpace(strings.Join(refused.Errors, "; "))
+	if text == "" {
+		text = "no reason given"
+	}
+	answer := fmt.Sprintf("the server answered %d %s", refused.StatusCode, quote(text))
+	// What was put around the client's error, as a ctx that ended meanwhile.
+	if around, found := strings.CutSuffix(err.Error(), refused.Error()); found && around != "" {
+		answer = clean(around) + " " + answer
+	}
+	return answer
+}
+
+const maxQuoted = 300 // bytes of a server's or a claim's text that is shown
+
+// quote makes foreign text fit for a message: one line, bounded.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		return strconv.QuoteToASCII(s[:maxQuoted]) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// clean is foreign text as it is where it is one printable line, else quoted.
+func clean(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			return quote(s)
+		}
+	}
+	if len(s) > 4*maxQuoted {
+		return s[:4*maxQuoted] + "..."
+	}
+	return s
+}
+
+// address is where the client sends requests, fit for a text.
+func address(c *api.Client) string {
+	u, err := url.Parse(c.Address())
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,104 @@
+package vaultauth
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+)
+
+// Do calls call with the session's client. If that fails with a 403 because
+// the token is dead - revoked, used up, or lost by the server - Do waits for
+// one new login, which all callers share, and calls call once more. A token
+// that lives was refused for what it may not do: then the error is call's.
+//
+// It needs Run to be running, and does not wait if Run is pausing after a
+// failure. A session from NewSession does the same within its transport, for
+// every client that has it; Do is for those that do not.
+func (s *Session) Do(ctx context.Context, call func(*api.Client) error) error {
+	used := s.token()
+	err := call(s.Client)
+	var refused *api.ResponseError
+	if used == "" || !errors.As(err, &refused) || refused.StatusCode != http.StatusForbidden || !s.revive(ctx, used) {
+		return err
+	}
+	return call(s.Client)
+}
+
+// token is the current one, or "".
+func (s *Session) token() string {
+	if l := s.current.Load(); l != nil {
+		return l.token
+	}
+	return ""
+}
+
+// revive is told that a request with used got a 403. It returns true when
+// there is another token to try with, at once or after Run has had one.
+func (s *Session) revive(ctx context.Context, used string) bool {
+	s.mu.Lock()
+	if now := s.token(); now != "" && now != used {
+		s.mu.Unlock()
+		return true
+	}
+	// One look-up in a while tells for all requests of the while.
+	if !s.running || s.waiting || time.Since(s.aliveAt) < floor {
+		s.mu.Unlock()
+		return false
+	}
+	s.suspect = used
+	settled := s.settled
+	s.mu.Unlock()
+	signal(s.doubted)
+	select {
+	case <-settled:
+	case <-ctx.Done():
+	}
+	now := s.token()
+	return now != "" && now != used
+}
+
+// settle wakes those who wait in revive. s.mu is held.
+func (s *Session) settle() {
+	close(s.settled)
+	s.settled = make(chan struct{})
+}
+
+// examine looks up the token that got a 403: if it is dead, a login follows.
+func (r *run) examine(ctx context.Context) {
+	l := r.current.Load()
+	r.mu.Lock()
+	suspect := r.suspect
+	if l == nil || l.token != suspect || r.waiting {
+		if l != nil || r.waiting { // else a login is due, which settles it
+			r.settle()
+		}
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	if r.limit.Wait(ctx) != nil {
+		return
+	}
+	bound, cancel := context.WithTimeout(ctx, r.timeout())
+	defer cancel()
+	_, err := r.bare.send(bound, r.loginClient(), http.MethodGet, "auth/token/lookup-self", l.token, nil)
+	if isDead(err) {
+		r.mu.Lock()
+		r.stats.Deaths++
+		r.mu.Unlock()
+		r.log(slog.LevelWarn, "the token is dead before its lease ended: revoked, used up, or unknown to a server that was restored; logging in again",
+			"age", time.Since(l.born).Round(time.Second).String())
+		r.bury(l)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.LookUps++
+	// Whatever else the answer was, another one will not be had in a moment.
+	r.aliveAt = time.Now()
+	r.settle()
+}

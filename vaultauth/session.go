@@ -1,0 +1,247 @@
+package vaultauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+	"golang.org/x/time/rate"
+)
+
+// Session keeps a client logged in for as long as Run runs: it renews the
+// token, and logs in afresh when that is not possible any more, while the old
+// token still works.
+//
+// [NewSession] makes one whose client, and every client that comes from it by
+// Clone or WithNamespace, always sends the current token. A Session may also
+// be made by hand around a client that exists: then only that client gets each
+// new token, unless its transport is [Session.Transport].
+//
+// Call Login once at start, so that a program that cannot log in says so, and
+// then Run in a goroutine. The fields are set before first use and not changed
+// after. All methods may be called by many goroutines.
+type Session struct {
+	Client *api.Client    // required; its token belongs to the session
+	Method api.AuthMethod // required; usually a *Method
+
+	// Namespace is where logins and renewals go if that is not the Client's
+	// own namespace; "/" is the root.
+	Namespace string
+
+	// Splay delays the first login of a Run that was not preceded by Login: by
+	// a part of it, drawn uniformly. A fleet that starts in the same second
+	// spreads so. If zero, Run logs in at once.
+	Splay time.Duration
+
+	// KeepToken keeps a token for as long as it can be renewed. Without it one
+	// early renewal of a session's first token is a login instead, so that the
+	// tokens of a fleet do not all reach their max TTL in the same hour.
+	KeepToken bool
+
+	// RevokeAtEnd makes Run revoke the token when its ctx has ended, within
+	// five seconds. Leases of secrets that were read with it end as well.
+	RevokeAtEnd bool
+
+	// OnLogin, if set, is called after each login, with the server's answer,
+	// once Client has the new token; the one before it works on until its own
+	// lease ends, and with it the leases of dynamic secrets that were read
+	// with it. It is called by one goroutine at a time and delays the session
+	// while it runs.
+	OnLogin func(*api.Secret)
+
+	Logger *slog.Logger // if nil, the session is silent
+
+	bare    bareCache
+	limit   *rate.Limiter
+	current atomic.Pointer[lease] // nil: no token, or one that is known to be dead
+	logging sync.Mutex            // held during a login
+	doubted chan struct{}         // to Run: there is a suspect
+	changed chan struct{}         // to Run: Login was called
+	prepare sync.Once
+	random  func() float64 // for tests; nil: math/rand/v2
+
+	mu      sync.Mutex // what follows
+	running bool
+	suspect string        // the last token that got a 403
+	settled chan struct{} // closed at the end of each login and of each examination of a suspect
+	aliveAt time.Time     // when the server last said that the token lives
+	waiting bool          // Run pauses before the next login
+	former  formerTokens
+	stats   Stats
+	last    error             // why the last attempt failed, nil after one that did not
+	told    map[action]string // the failure of each that was last logged
+}
+
+// NewSession makes a client from config, nil for api.DefaultConfig, and a
+// session for it. The client's transport is the session's, so that clients
+// made from it by Clone or WithNamespace, earlier or later, send the current
+// token, and a request that is refused because its token was revoked is
+// repeated once, after one new login that all callers share.
+//
+// A client of such a session that is given another token sends that one.
+func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
+	if config == nil {
+		config = api.DefaultConfig()
+	}
+	client, err := api.NewClient(config) // fills in the transport
+	if err != nil {
+		return nil, fmt.Errorf("vaultauth: %w", err)
+	}
+	s := &Session{Client: client, Method: method}
+	// A clone parses the address again. That of a socket has become part of
+	// the transport by now, and could not be set on the session's.
+	config.Address, config.AgentAddress = client.Address(), ""
+	config.HttpClient.Transport = s.Transport(config.HttpClient.Transport)
+	return s, nil
+}
+
+// Login logs in and gives the token to Client. It is meant for a program's
+// start, where a failure should be loud: it is a *LoginError if Method is a
+// *Method, and only what passes soon is tried again, a few times.
+//
+// It may also be called at any later time, to have a new token: policies, for
+// one, are those of the time of the login. Run then goes on with that token.
+func (s *Session) Login(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.logging.Lock()
+	defer s.logging.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	start := time.Now()
+	var a answer
+	var err error
+	if m, ok := s.Method.(*Method); ok {
+		a, err = m.login(ctx, s.loginClient())
+	} else {
+		a, err = s.loginOther(ctx)
+	}
+	if err != nil {
+		s.failed(ctx, login, err)
+		return err
+	}
+	s.loggedIn(a, start)
+	signal(s.changed)
+	return nil
+}
+
+// loginOther logs in by a method of another package.
+func (s *Session) loginOther(ctx context.Context) (answer, error) {
+	secret, err := s.Method.Login(context.WithValue(ctx, ownRequest{}, true), s.loginClient())
+	if err == nil {
+		err = checkAuth(secret)
+	}
+	return answer{secret: secret}, err
+}
+
+// signal wakes whoever reads c, now or later.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+var errNotSet = errors.New("vaultauth: Session.Client and Session.Method must be set")
+
+// check is called first by everything that sends something.
+func (s *Session) check() error {
+	if s.Client == nil || s.Method == nil {
+		return errNotSet
+	}
+	if m, ok := s.Method.(*Method); ok {
+		if err := m.check(s.Client); err != nil {
+			return err
+		}
+	}
+	s.prepare.Do(func() {
+		s.doubted = make(chan struct{}, 1)
+		s.changed = make(chan struct{}, 1)
+		s.limit = rate.NewLimiter(rate.Every(floor), 2)
+		s.mu.Lock()
+		s.settled = make(chan struct{})
+		s.mu.Unlock()
+	})
+	return nil
+}
+
+// loginClient is Client in the namespace of logins and renewals, and without a
+// token for methods that would send it.
+func (s *Session) loginClient() *api.Client {
+	client := s.Client
+	switch s.Namespace {
+	case "":
+		client = client.WithNamespace(client.Namespace())
+	case "/":
+		client = client.WithNamespace("")
+	default:
+		client = client.WithNamespace(s.Namespace)
+	}
+	client.ClearToken()
+	return client
+}
+
+// loggedIn makes a login's token the current one.
+func (s *Session) loggedIn(a answer, start time.Time) {
+	l := newLease(a, start)
+	s.mu.Lock()
+	old := s.current.Load()
+	s.current.Store(l)
+	s.former.add(s.Client.Token()) // from the environment, or from before the session
+	s.former.add(l.token)
+	s.Client.SetToken(l.token)
+	s.waiting, s.aliveAt = false, time.Time{}
+	s.stats.loggedIn(l)
+	s.succeeded()
+	s.settle()
+	s.mu.Unlock()
+
+	s.log(slog.LevelInfo, "logged in", "lease", l.ttl.String(), "renewable", l.renewable, "first", old == nil)
+	if a.numUses > 0 {
+		s.log(slog.LevelWarn, "the role's tokens end after a number of uses: set its token_num_uses to 0", "uses", a.numUses)
+	}
+	if s.OnLogin != nil {
+		s.OnLogin(a.secret)
+	}
+}
+
+// Ready says whether there is a token whose lease has not ended. Its error
+// wraps ErrNotLoggedIn and, if there was a failure, why. It sends nothing and
+// returns at once: a readiness probe may call it as often as it likes.
+func (s *Session) Ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l := s.current.Load()
+	if l != nil && time.Now().Before(l.end()) {
+		return nil
+	}
+	s.mu.Lock()
+	last, running := s.last, s.running
+	s.mu.Unlock()
+	switch {
+	case last != nil:
+		return fmt.Errorf("vaultauth: %w: %w", ErrNotLoggedIn, last)
+	case l != nil && !running:
+		return fmt.Errorf("vaultauth: %w: the lease ended at %s and Run is not running",
+			ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
+	case l != nil:
+		return fmt.Errorf("vaultauth: %w: the lease ended at %s", ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
+	}
+	return fmt.Errorf("vaultauth: %w yet", ErrNotLoggedIn)
+}
+
+func (s *Session) uniform() float64 {
+	if s.random != nil {
+		return s.random()
+	}
+	return rand.Float64()
+}

@@ -1,0 +1,134 @@
+package vaultauth
+
+import (
+	"hash/maphash"
+	"io"
+	"net/http"
+)
+
+// Transport returns a RoundTripper that gives each request the session's
+// current token, and repeats a request once that got a 403 because its token
+// is dead (see Do). It leaves alone requests with a token that is none of this
+// session's. If base is nil, it is http.DefaultTransport.
+//
+// A client that has it, and every client made from that one by Clone or
+// WithNamespace, follows all logins of the session. [NewSession] sets it.
+func (s *Session) Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{session: s, base: base}
+}
+
+type transport struct {
+	session *Session
+	base    http.RoundTripper
+}
+
+var _ http.RoundTripper = (*transport)(nil)
+
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	token := t.session.tokenFor(req)
+	if token == "" {
+		return t.base.RoundTrip(req)
+	}
+	resp, err := t.base.RoundTrip(withToken(req, token))
+	if err != nil || resp.StatusCode != http.StatusForbidden {
+		return resp, err
+	}
+	body, ok := again(req)
+	if !ok || !t.session.revive(req.Context(), token) {
+		return resp, err
+	}
+	// The connection serves the next request only if the answer was read.
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	resp.Body.Close()
+	next := withToken(req, t.session.token())
+	next.Body = body
+	return t.base.RoundTrip(next)
+}
+
+// CloseIdleConnections is what http.Client's calls.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// tokenFor is the token to send with req, "" to leave it as it is.
+func (s *Session) tokenFor(req *http.Request) string {
+	if req.Context().Value(ownRequest{}) != nil {
+		return ""
+	}
+	token, has := s.token(), req.Header.Get(tokenHeader)
+	if token == "" || has == "" || has == token {
+		return token
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.former.has(has) {
+		return token
+	}
+	return ""
+}
+
+// withToken is req with token; a RoundTripper must not change what it was given.
+func withToken(req *http.Request, token string) *http.Request {
+	next := *req
+	next.Header = req.Header.Clone()
+	if next.Header == nil {
+		next.Header = make(http.Header)
+	}
+	next.Header.Set(tokenHeader, token)
+	return &next
+}
+
+// again returns the body for sending req a second time.
+func again(req *http.Request) (io.ReadCloser, bool) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req.Body, true
+	}
+	if req.GetBody == nil {
+		return nil, false
+	}
+	body, err := req.GetBody()
+	return body, err == nil
+}
+
+// maxFormer is how many tokens a session knows for its own: seven years of hourly logins.
+const maxFormer = 1 << 16
+
+// formerTokens knows the tokens that this session had, without keeping them:
+// clients that were made while an old one was current still carry it.
+type formerTokens struct {
+	seed maphash.Seed
+	set  map[uint64]struct{}
+	ring []uint64 // in the order of their coming, once it is full
+	next int
+}
+
+func (f *formerTokens) add(token string) {
+	if f.set == nil {
+		f.seed, f.set = maphash.MakeSeed(), make(map[uint64]struct{})
+	}
+	sum := maphash.String(f.seed, token)
+	if _, known := f.set[sum]; known {
+		return
+	}
+	f.set[sum] = struct{}{}
+	if len(f.ring) < maxFormer {
+		f.ring = append(f.ring, sum)
+		return
+	}
+	delete(f.set, f.ring[f.next])
+	f.ring[f.next] = sum
+	f.next = (f.next + 1) % maxFormer
+}
+
+func (f *formerTokens) has(token string) bool {
+	if f.set == nil {
+		return false
+	}
+	_, known := f.set[maphash.String(f.seed, token)]
+	return known
+}
