@@ -1,6 +1,12 @@
 package vaultauth
 
-import "fmt"
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/vault/api"
+)
 
 // hint says what to change, and where. It promises no more than the server's
 // answer tells.
@@ -41,6 +47,10 @@ func (e *LoginError) hint() string {
 		return "the server is sealed, and answers again once someone unseals it"
 	case Standby:
 		return "this node is a standby and does not reach an active one"
+	case Unreachable:
+		if errors.As(e.Err, new(x509.UnknownAuthorityError)) {
+			return "the client does not trust who signed the server's certificate: set " + api.EnvVaultCACert
+		}
 	case BadAnswer:
 		return "check that the address is that of the server, and what proxies are on the way"
 	}

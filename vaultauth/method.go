@@ -117,10 +117,15 @@ func (m *Method) check(client *api.Client) *LoginError {
 		wrong = "Method.Source is not set"
 	case !isMount(m.mount()):
 		wrong = "Method.Mount is not the path of an auth method"
-	default:
-		return nil
 	}
-	return &LoginError{Mount: m.mount(), Role: m.Role, Reason: Misconfigured, Err: errors.New(wrong)}
+	err := errors.New(wrong)
+	if wrong == "" {
+		// What the client has from the environment may be no configuration.
+		if _, err = m.bare.get(client); err == nil {
+			return nil
+		}
+	}
+	return &LoginError{Mount: m.mount(), Role: m.Role, Reason: Misconfigured, Err: err}
 }
 
 func isMount(path string) bool {

@@ -202,6 +202,21 @@ func TestMountIsWrittenAsPeopleWriteIt(t *testing.T) {
 	})
 }
 
+func TestEnvironmentThatIsNoConfigurationIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		client := b.client()
+		t.Setenv(api.EnvVaultMaxRetries, "many")
+		start := time.Now()
+		_, err := b.method.Login(t.Context(), client)
+		var failed *vaultauth.LoginError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, vaultauth.Misconfigured, failed.Reason)
+		assert.Zero(t, time.Since(start))
+		assert.Empty(t, b.server.Requests())
+	})
+}
+
 func TestLoginEndsWithItsContext(t *testing.T) {
 	for name, fault := range map[string]*vaultauthtest.Fault{"while the server hangs": {Hang: true}, "between two attempts": {Status: 503}} {
 		t.Run(name, func(t *testing.T) {

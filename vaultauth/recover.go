@@ -3,7 +3,6 @@ package vaultauth
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -49,7 +48,7 @@ func (s *Session) revive(ctx context.Context, used string) bool {
 		s.mu.Unlock()
 		return false
 	}
-	s.suspect = used
+	s.suspect = s.former.sum(used)
 	settled := s.settled
 	s.mu.Unlock()
 	signal(s.doubted)
@@ -71,8 +70,7 @@ func (s *Session) settle() {
 func (r *run) examine(ctx context.Context) {
 	l := r.current.Load()
 	r.mu.Lock()
-	suspect := r.suspect
-	if l == nil || l.token != suspect || r.waiting {
+	if l == nil || r.former.sum(l.token) != r.suspect || r.waiting {
 		if l != nil || r.waiting { // else a login is due, which settles it
 			r.settle()
 		}
@@ -87,11 +85,6 @@ func (r *run) examine(ctx context.Context) {
 	defer cancel()
 	_, err := r.bare.send(bound, r.loginClient(), http.MethodGet, "auth/token/lookup-self", l.token, nil)
 	if isDead(err) {
-		r.mu.Lock()
-		r.stats.Deaths++
-		r.mu.Unlock()
-		r.log(slog.LevelWarn, "the token is dead before its lease ended: revoked, used up, or unknown to a server that was restored; logging in again",
-			"age", time.Since(l.born).Round(time.Second).String())
 		r.bury(l)
 		return
 	}

@@ -29,7 +29,7 @@ func (s *Session) Run(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if !s.begin() {
+	if !s.enter() {
 		return errRunning
 	}
 	defer s.end(ctx)
@@ -48,7 +48,7 @@ func (s *Session) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *Session) begin() bool {
+func (s *Session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -168,8 +168,10 @@ func (r *run) login(ctx context.Context) {
 		return
 	}
 	before := r.current.Load()
-	r.logging.Lock()
-	defer r.logging.Unlock()
+	if r.begin(ctx) != nil {
+		return
+	}
+	defer r.done()
 	if r.current.Load() != before { // Login was faster
 		r.adopt()
 		return
@@ -304,9 +306,12 @@ func (r *run) bury(l *lease) {
 	}
 	r.reborn = true
 	r.mu.Lock()
+	r.stats.Deaths++
 	if r.waiting = pause > 0; r.waiting {
 		r.settle()
 	}
 	r.mu.Unlock()
+	r.log(slog.LevelWarn, "the token is dead before its lease ended: revoked, used up, or unknown to a server that was restored",
+		"age", time.Since(l.born).Round(time.Second).String(), "login in", pause.Round(time.Second).String())
 	r.next(login, time.Now().Add(pause))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -52,7 +53,7 @@ type Session struct {
 	// once Client has the new token; the one before it works on until its own
 	// lease ends, and with it the leases of dynamic secrets that were read
 	// with it. It is called by one goroutine at a time and delays the session
-	// while it runs.
+	// while it runs; it must not call the session's own Login.
 	OnLogin func(*api.Secret)
 
 	Logger *slog.Logger // if nil, the session is silent
@@ -60,7 +61,7 @@ type Session struct {
 	bare    bareCache
 	limit   *rate.Limiter
 	current atomic.Pointer[lease] // nil: no token, or one that is known to be dead
-	logging sync.Mutex            // held during a login
+	turn    chan struct{}         // holds one while someone logs in
 	doubted chan struct{}         // to Run: there is a suspect
 	changed chan struct{}         // to Run: Login was called
 	prepare sync.Once
@@ -68,10 +69,10 @@ type Session struct {
 
 	mu      sync.Mutex // what follows
 	running bool
-	suspect string        // the last token that got a 403
+	suspect uint64        // the last token that got a 403, as formerTokens knows it
 	settled chan struct{} // closed at the end of each login and of each examination of a suspect
 	aliveAt time.Time     // when the server last said that the token lives
-	waiting bool          // Run pauses before the next login
+	waiting bool          // Run will not log in soon: it pauses, or OnLogin runs
 	former  formerTokens
 	stats   Stats
 	last    error             // why the last attempt failed, nil after one that did not
@@ -94,6 +95,10 @@ func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
 		return nil, fmt.Errorf("vaultauth: %w", err)
 	}
 	s := &Session{Client: client, Method: method}
+	// A clone reads the environment again, even where the client did not.
+	if clone, err := client.Clone(); err == nil {
+		s.former.add(clone.Token())
+	}
 	// A clone parses the address again. That of a socket has become part of
 	// the transport by now, and could not be set on the session's.
 	config.Address, config.AgentAddress = client.Address(), ""
@@ -111,11 +116,10 @@ func (s *Session) Login(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	s.logging.Lock()
-	defer s.logging.Unlock()
-	if err := ctx.Err(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return err
 	}
+	defer s.done()
 	start := time.Now()
 	var a answer
 	var err error
@@ -132,6 +136,18 @@ func (s *Session) Login(ctx context.Context) error {
 	signal(s.changed)
 	return nil
 }
+
+// begin waits until nobody else logs in.
+func (s *Session) begin(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Session) done() { <-s.turn }
 
 // loginOther logs in by a method of another package.
 func (s *Session) loginOther(ctx context.Context) (answer, error) {
@@ -163,6 +179,7 @@ func (s *Session) check() error {
 		}
 	}
 	s.prepare.Do(func() {
+		s.turn = make(chan struct{}, 1)
 		s.doubted = make(chan struct{}, 1)
 		s.changed = make(chan struct{}, 1)
 		s.limit = rate.NewLimiter(rate.Every(floor), 2)
@@ -198,7 +215,7 @@ func (s *Session) loggedIn(a answer, start time.Time) {
 	s.former.add(s.Client.Token()) // from the environment, or from before the session
 	s.former.add(l.token)
 	s.Client.SetToken(l.token)
-	s.waiting, s.aliveAt = false, time.Time{}
+	s.waiting, s.aliveAt = s.OnLogin != nil, time.Time{}
 	s.stats.loggedIn(l)
 	s.succeeded()
 	s.settle()
@@ -210,6 +227,9 @@ func (s *Session) loggedIn(a answer, start time.Time) {
 	}
 	if s.OnLogin != nil {
 		s.OnLogin(a.secret)
+		s.mu.Lock()
+		s.waiting = false
+		s.mu.Unlock()
 	}
 }
 
@@ -237,6 +257,20 @@ func (s *Session) Ready(ctx context.Context) error {
 		return fmt.Errorf("vaultauth: %w: the lease ended at %s", ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("vaultauth: %w yet", ErrNotLoggedIn)
+}
+
+// Format writes whether the session is logged in, whatever the verb. What fmt
+// would write by itself shows the client's token.
+func (s *Session) Format(f fmt.State, _ rune) {
+	if s == nil {
+		io.WriteString(f, "vaultauth.Session(nil)")
+		return
+	}
+	state := "not logged in"
+	if l := s.current.Load(); l != nil {
+		state = "lease ends " + l.end().UTC().Format(time.RFC3339)
+	}
+	fmt.Fprintf(f, "vaultauth.Session(%s)", state)
 }
 
 func (s *Session) uniform() float64 {

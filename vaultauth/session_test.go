@@ -2,6 +2,7 @@ package vaultauth_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -212,7 +213,7 @@ func TestLoginWhileRunningHasANewToken(t *testing.T) {
 }
 
 func TestTokenOfTheEnvironmentIsReplaced(t *testing.T) {
-	t.Setenv("VAULT_TOKEN", "hvs.of-a-developer")
+	t.Setenv(api.EnvVaultToken, "hvs.of-a-developer")
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, hour)
 		b.start()
@@ -220,6 +221,8 @@ func TestTokenOfTheEnvironmentIsReplaced(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, read(b.session.Client))
 		require.NoError(t, read(cloned))
+		assert.Equal(t, 2, b.requests("secret/data/web", 200))
+		assert.Zero(t, b.requests("lookup-self", 0), "it is not sent")
 	})
 }
 
@@ -285,4 +288,54 @@ func TestMissingFieldsAreToldAtOnce(t *testing.T) {
 			assert.Zero(t, s.Stats().Logins)
 		})
 	}
+}
+
+func TestCallsWithinOnLoginDoNotHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		refused := 0
+		b.session.OnLogin = func(*api.Secret) {
+			if _, err := b.session.Client.Logical().Read("secret/data/of-others"); err != nil {
+				refused++
+			}
+		}
+		b.start()
+		b.server.RevokeAll()
+		require.NoError(t, read(b.session.Client))
+		assert.Equal(t, 2, refused)
+	})
+}
+
+func TestLoginEndsWithItsContextWhileRunLogsIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		hung := make(chan struct{}, 1)
+		b.server.SetFault(func(*http.Request) *vaultauthtest.Fault {
+			hung <- struct{}{}
+			return &vaultauthtest.Fault{Hang: true}
+		})
+		b.run()
+		<-hung
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		assert.ErrorIs(t, b.session.Login(ctx), context.DeadlineExceeded)
+		assert.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+func TestSessionPrintsNoToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		b.start()
+		token := b.session.Client.Token()
+		b.server.RevokeAll()
+		_, _ = b.session.Client.Logical().Read("secret/data/of-others")
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+			for _, secret := range []string{token, b.session.Client.Token()} {
+				assert.NotContains(t, fmt.Sprintf(verb, b.session), secret, verb)
+				assert.NotContains(t, fmt.Sprintf(verb, b.session.Stats()), secret, verb)
+			}
+		}
+	})
 }

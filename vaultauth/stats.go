@@ -16,7 +16,7 @@ type Stats struct {
 	Logins   uint64
 	Renewals uint64
 	LookUps  uint64 // after a 403, that found the token alive
-	Deaths   uint64 // after a 403, that found it dead
+	Deaths   uint64 // tokens that died before their lease ended
 	Failures map[Reason]uint64
 
 	LoggedIn  time.Time     // the last login; zero if there was none

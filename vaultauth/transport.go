@@ -107,12 +107,16 @@ type formerTokens struct {
 	next int
 }
 
-func (f *formerTokens) add(token string) {
+func (f *formerTokens) sum(token string) uint64 {
 	if f.set == nil {
 		f.seed, f.set = maphash.MakeSeed(), make(map[uint64]struct{})
 	}
-	sum := maphash.String(f.seed, token)
-	if _, known := f.set[sum]; known {
+	return maphash.String(f.seed, token)
+}
+
+func (f *formerTokens) add(token string) {
+	sum := f.sum(token)
+	if _, known := f.set[sum]; known || token == "" {
 		return
 	}
 	f.set[sum] = struct{}{}
@@ -126,9 +130,6 @@ func (f *formerTokens) add(token string) {
 }
 
 func (f *formerTokens) has(token string) bool {
-	if f.set == nil {
-		return false
-	}
-	_, known := f.set[maphash.String(f.seed, token)]
+	_, known := f.set[f.sum(token)]
 	return known
 }

@@ -31,6 +31,9 @@ func (s *Server) admit(c *call) *answer {
 // something that begins like a batch token and cannot be decoded.
 func (s *Server) malformed(text string) *answer {
 	encoded, batch := strings.CutPrefix(text, s.Product.batchPrefix())
+	if !batch { // Vault's own prefix, too, was once the short one
+		encoded, batch = strings.CutPrefix(text, OpenBao.batchPrefix())
+	}
 	if !batch {
 		return nil
 	}

@@ -92,6 +92,13 @@ func TestJWTLogin(t *testing.T) {
 			`error validating claims: claim "/kubernetes.io/namespace" does not match any associated bound claim values`},
 		{"bound claim is missing", "claims", with(object{"kubernetes.io": nil}), 400,
 			`error validating claims: claim "/kubernetes.io/namespace" is missing`},
+		{"pointer into a list", "pointer", with(object{"groups": []any{"a", object{"admin/x": true}}}), 200, ""},
+		{"pointer beyond a list", "pointer", with(object{"groups": []any{"a"}}), 400,
+			`error validating claims: claim "/groups/1/admin~1x" is missing`},
+		{"pointer through a text", "pointer", with(object{"groups": "a"}), 400,
+			`error validating claims: claim "/groups/1/admin~1x" is missing`},
+		{"claim cannot be compared", "number", with(object{"level": object{}, "groups": "b"}), 400,
+			"error validating claims: received claim is not a string, bool, int or list: map[]"},
 		{"bound number and list", "number", with(object{"level": 3, "groups": []string{"a", "b"}}), 200, ""},
 		{"bound number differs", "number", with(object{"level": 4, "groups": "b"}), 400,
 			`error validating claims: claim "level" does not match any associated bound claim values`},
@@ -102,6 +109,9 @@ func TestJWTLogin(t *testing.T) {
 		f.SetRole("jwt", "open", variant(func(r *vaultauthtest.Role) { r.BoundAudiences = nil }))
 		f.SetRole("jwt", "claims", variant(func(r *vaultauthtest.Role) {
 			r.BoundClaims = object{"/kubernetes.io/namespace": []string{"bar", "shop"}}
+		}))
+		f.SetRole("jwt", "pointer", variant(func(r *vaultauthtest.Role) {
+			r.BoundClaims = object{"/groups/1/admin~1x": true}
 		}))
 		f.SetRole("jwt", "number", variant(func(r *vaultauthtest.Role) {
 			r.BoundClaims = object{"level": 3, "groups": []any{"b"}}
@@ -116,6 +126,12 @@ func TestKubernetesLogin(t *testing.T) {
 		{"good", "hour", good, 200, ""},
 		{"names with a star", "star", good, 200, ""},
 		{"any name", "any", good, 200, ""},
+		{"names with more stars", "stars", with(object{"kubernetes.io": object{
+			"namespace": "shop", "serviceaccount": object{"name": "web-api-v2", "uid": "1"},
+		}}), 200, ""},
+		{"names with more stars, in another order", "stars", with(object{"kubernetes.io": object{
+			"namespace": "shop", "serviceaccount": object{"name": "web-v2-api", "uid": "1"},
+		}}), 403, notYours},
 		{"newline at the end", "hour", func(f *fake) string { return f.jwt(nil) + "\n" }, 200, ""},
 
 		{"no role", "", good, 400, "missing role"},
@@ -158,6 +174,7 @@ func TestKubernetesLogin(t *testing.T) {
 		f := newFake(t, p)
 		roles := map[string]func(*vaultauthtest.Role){
 			"star":      func(r *vaultauthtest.Role) { r.BoundServiceAccountNames = []string{"x", "w*b"} },
+			"stars":     func(r *vaultauthtest.Role) { r.BoundServiceAccountNames = []string{"*b-*pi-*2"} },
 			"open":      func(r *vaultauthtest.Role) { r.BoundAudiences = nil },
 			"other":     func(r *vaultauthtest.Role) { r.BoundServiceAccountNames = []string{"other"} },
 			"elsewhere": func(r *vaultauthtest.Role) { r.BoundServiceAccountNamespaces = []string{"other"} },
@@ -211,6 +228,19 @@ func TestTokenReviewFails(t *testing.T) {
 	})
 }
 
+// A method that is enabled again is the same one with another configuration.
+func TestMethodIsChanged(t *testing.T) {
+	f := newFake(t, vaultauthtest.OpenBao)
+	token := f.granted("kubernetes", "hour").token()
+	f.Enable("kubernetes", vaultauthtest.Mount{Reviewer: vaultauthtest.Unauthorized})
+	assert.Equal(t, denied, f.login("kubernetes", "hour", f.jwt(nil)).errors)
+	assert.Equal(t, 200, f.renew(token).status)
+	f.Enable("kubernetes", vaultauthtest.Mount{})
+	assert.Equal(t, 200, f.login("kubernetes", "hour", f.jwt(nil)).status)
+	f.DeleteRole("kubernetes", "hour")
+	assert.Equal(t, 500, f.renew(token).status)
+}
+
 func TestReviewerIsAskedForTheAudience(t *testing.T) {
 	f := newFake(t, vaultauthtest.Vault)
 	var asked [][]string
@@ -246,7 +276,11 @@ func TestKeysOfTheIssuer(t *testing.T) {
 	f := newFake(t, vaultauthtest.OpenBao)
 	old := f.jwt(nil)
 	require.NoError(t, f.issuer.RotateKey(tokenfiletest.RS256))
-	assert.Equal(t, 200, f.login("jwt", "hour", f.jwt(nil)).status, "the new key is known at once")
+	rsa := f.jwt(nil)
+	assert.Equal(t, 200, f.login("jwt", "hour", rsa).status, "the new key is known at once")
+	other := f.jwt(object{"sub": "another"})
+	mixed := other[:strings.LastIndexByte(other, '.')] + rsa[strings.LastIndexByte(rsa, '.'):]
+	assert.Equal(t, noKey, f.login("jwt", "hour", mixed).errors)
 	assert.Equal(t, 200, f.login("jwt", "hour", old).status)
 	f.issuer.DropOldKeys()
 	assert.Equal(t, noKey, f.login("jwt", "hour", old).errors)

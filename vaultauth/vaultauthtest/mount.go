@@ -91,15 +91,17 @@ type Role struct {
 	NoDefaultPolicy bool
 }
 
-// method is a Mount in its place.
+// method is a Mount in its place. Its roles are replaced and never changed, so
+// that a login may go on with one without the lock.
 type method struct {
 	Mount
 	path  string
-	roles map[string]*Role // never changed in place
+	roles map[string]*Role
 }
 
-// Enable adds an auth method at auth/path, in m.Namespace, in place of one
-// that is there. It panics if m.Type is neither "jwt" nor "kubernetes".
+// Enable adds an auth method at auth/path, in m.Namespace. One that is there is
+// changed, and keeps its roles and its tokens. It panics if m.Type is neither
+// "jwt" nor "kubernetes".
 func (s *Server) Enable(path string, m Mount) {
 	path, m.Namespace = strings.Trim(path, "/"), strings.Trim(m.Namespace, "/")
 	if m.Type == "" {
@@ -109,12 +111,16 @@ func (s *Server) Enable(path string, m Mount) {
 		}
 	}
 	if m.Type != jwtType && m.Type != kubernetesType {
-		panic(fmt.Sprintf("%s: cannot enable an auth method of type %q", name, m.Type))
+		panic(fmt.Sprintf("%s: cannot enable an auth method of type %q", packageName, m.Type))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addNamespace(m.Namespace)
-	s.methods[join(m.Namespace, path)] = &method{Mount: m, path: path, roles: make(map[string]*Role)}
+	key, roles := join(m.Namespace, path), make(map[string]*Role)
+	if old := s.methods[key]; old != nil {
+		roles = old.roles // shared with the method that its tokens know
+	}
+	s.methods[key] = &method{Mount: m, path: path, roles: roles}
 }
 
 // SetRole makes or replaces the role of the auth method that was enabled at
@@ -162,7 +168,7 @@ func (s *Server) method(mount string) *method {
 		}
 	}
 	if len(found) != 1 {
-		panic(fmt.Sprintf("%s: %d auth methods are enabled at %q", name, len(found), mount))
+		panic(fmt.Sprintf("%s: %d auth methods are enabled at %q", packageName, len(found), mount))
 	}
 	return found[0]
 }

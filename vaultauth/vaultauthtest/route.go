@@ -15,6 +15,9 @@ func (s *Server) handle(r *http.Request) (*answer, error) {
 	a, err := s.meet(c)
 	if err == nil {
 		c.status = a.status
+		if r.Method == http.MethodHead {
+			a.body = nil
+		}
 		a.header.Set("Cache-Control", "no-store")
 		if namespace := r.Header.Get(namespaceHeader); namespace != "" {
 			a.header.Set(namespaceHeader, namespace)

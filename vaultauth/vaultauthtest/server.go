@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/podtoken/podtoken/tokenfile/tokenfiletest"
 	"golang.org/x/time/rate"
+
+	"github.com/podtoken/podtoken/tokenfile/tokenfiletest"
 )
 
-const name = "vaultauthtest"
+// packageName begins the texts of panics.
+const packageName = "vaultauthtest"
 
 // Server is a login server in memory. Reach it through Transport, which needs
 // no socket and works in a testing/synctest bubble; through Start, by other
@@ -83,11 +85,11 @@ func New(issuer *tokenfiletest.Issuer) *Server {
 // Format writes the product and how much there is of what, whatever the verb.
 func (s *Server) Format(f fmt.State, _ rune) {
 	if s == nil {
-		fmt.Fprintf(f, "%s.Server(nil)", name)
+		fmt.Fprintf(f, "%s.Server(nil)", packageName)
 		return
 	}
 	s.mu.Lock()
 	methods, tokens := len(s.methods), len(s.tokens)
 	s.mu.Unlock()
-	fmt.Fprintf(f, "%s.Server(%s, %d auth methods, %d tokens)", name, s.Product, methods, tokens)
+	fmt.Fprintf(f, "%s.Server(%s, %d auth methods, %d tokens)", packageName, s.Product, methods, tokens)
 }

@@ -53,11 +53,7 @@ func (s *Server) health(c *call) *answer {
 		h.Enterprise = new(bool)
 		h.EchoDuration, h.ClockSkew, h.CanaryAge = new(int64), new(int64), new(int64)
 	}
-	a := document(status, h)
-	if c.Method == http.MethodHead {
-		a.body = nil
-	}
-	return a
+	return document(status, h)
 }
 
 // sealStatus answers what an operator asks before the unsealing.

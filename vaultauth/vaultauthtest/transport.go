@@ -66,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Start() (url string, stop func()) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		panic(fmt.Sprintf("%s: %v", name, err))
+		panic(fmt.Sprintf("%s: %v", packageName, err))
 	}
 	server := &http.Server{Handler: s}
 	done := make(chan struct{})
