@@ -3,7 +3,6 @@
 package baoauth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,27 +34,36 @@ type answer struct {
 // neither that one's token nor its hidden retries, which would repeat the same
 // body.
 type bareClient struct {
-	of      *api.Client
-	timeout time.Duration
-	limiter *rate.Limiter
-	client  *api.Client
+	of        *api.Client
+	namespace string
+	timeout   time.Duration
+	limiter   *rate.Limiter
+	client    *api.Client
 }
 
 // bareCache keeps the last bareClient: making one costs a third of a login on loopback.
 type bareCache struct{ last atomic.Pointer[bareClient] }
 
 func (b *bareCache) get(c *api.Client) (*api.Client, error) {
-	timeout, limiter := c.ClientTimeout(), c.Limiter()
-	if last := b.last.Load(); last != nil && last.of == c && last.timeout == timeout && last.limiter == limiter {
-		return last.client, nil
+	want := bareClient{of: c, namespace: c.Namespace(), timeout: c.ClientTimeout(), limiter: c.Limiter()}
+	if last := b.last.Load(); last != nil {
+		want.client = last.client
+		if *last == want {
+			return last.client, nil
+		}
 	}
 	bare, err := c.Clone()
 	if err != nil {
 		return nil, fmt.Errorf("cloning the client: %w", err)
 	}
 	bare.ClearToken()
+	bare.ClearNamespace()
+	if want.namespace != "" {
+		bare.SetNamespace(want.namespace)
+	}
 	bare.SetMaxRetries(0)
-	b.last.Store(&bareClient{of: c, timeout: timeout, limiter: limiter, client: bare})
+	want.client = bare
+	b.last.Store(&want)
 	return bare, nil
 }
 
@@ -83,7 +91,7 @@ func (b *bareCache) send(ctx context.Context, c *api.Client, method, path, token
 	}
 	ctx = context.WithValue(ctx, ownRequest{}, true)
 	// Nothing else shows the headers of a refusal in both libraries.
-	resp, err := bare.WithNamespace(c.Namespace()).RawRequestWithContext(ctx, r) // deprecated in Vault's client only
+	resp, err := bare.RawRequestWithContext(ctx, r) // deprecated in Vault's client only
 	var a answer
 	if resp != nil && resp.Response != nil {
 		defer resp.Body.Close()
@@ -95,33 +103,38 @@ func (b *bareCache) send(ctx context.Context, c *api.Client, method, path, token
 	return a, a.read(resp.Body)
 }
 
-// read takes the secret and what the client's own parser leaves out.
+// read takes the secret and what the client's own type leaves out.
 func (a *answer) read(body io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	if err != nil {
-		return err
+	var read struct {
+		api.Secret
+		Auth *struct {
+			api.SecretAuth
+			NumUses int `json:"num_uses"`
+		} `json:"auth"`
 	}
-	if len(text) > maxAnswer {
-		return fmt.Errorf("%w: more than %d bytes", errBadAnswer, maxAnswer)
-	}
-	if len(text) == 0 { // 204, as revoke-self answers
+	limited := &io.LimitedReader{R: body, N: maxAnswer}
+	decoder := json.NewDecoder(limited)
+	decoder.UseNumber() // as the client does
+	switch err := decoder.Decode(&read); {
+	case errors.Is(err, io.EOF): // 204, as revoke-self answers
 		return nil
-	}
-	secret, err := api.ParseSecret(bytes.NewReader(text))
-	if err != nil {
+	case err != nil && limited.N == 0:
+		return fmt.Errorf("%w: more than %d bytes", errBadAnswer, maxAnswer)
+	case err != nil && !isSyntax(err):
+		return err // of the connection
+	case err != nil:
 		// A decoder quotes what it stumbled on, which may be part of a token.
 		return fmt.Errorf("%w: no JSON of a secret", errBadAnswer)
 	}
-	var more struct {
-		Auth struct {
-			NumUses int `json:"num_uses"`
-		}
+	a.secret = &read.Secret
+	if read.Auth != nil {
+		a.secret.Auth, a.numUses = &read.Auth.SecretAuth, read.Auth.NumUses
 	}
-	if json.Unmarshal(text, &more) == nil {
-		a.numUses = more.Auth.NumUses
-	}
-	a.secret = secret
 	return nil
+}
+
+func isSyntax(err error) bool {
+	return errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 var errBadAnswer = errors.New("not the answer of a login server")

@@ -23,15 +23,15 @@ func TestPlanOfALease(t *testing.T) {
 		do       action
 		from, to time.Duration
 	}{
-		"after a login":                {renewable, renew, 27 * time.Minute, 51 * time.Minute},
-		"after a renewal":              {renewable.renewed(given(3600, true).secret.Auth, now.Add(time.Minute)), renew, 28 * time.Minute, 52 * time.Minute},
+		"after a login":                {renewable, renew, 26 * time.Minute, 51 * time.Minute},
+		"after a renewal":              {renewable.renewed(given(3600, true).secret.Auth, now.Add(time.Minute)), renew, 26 * time.Minute, 52 * time.Minute},
 		"near the max TTL":             {renewable.renewed(given(600, true).secret.Auth, now.Add(time.Minute)), login, time.Minute, 6 * time.Minute},
-		"not renewable":                {newLease(given(3600, false), now), login, 27 * time.Minute, 51 * time.Minute},
-		"a renewal was the last one":   {renewable.renewed(given(3600, false).secret.Auth, now.Add(time.Minute)), login, 28 * time.Minute, 52 * time.Minute},
-		"a number of uses":             {newLease(answer{secret: given(3600, true).secret, numUses: 3}, now), login, 27 * time.Minute, 51 * time.Minute},
-		"no lease":                     {newLease(given(0, true), now), login, 27 * time.Minute, 51 * time.Minute},
+		"not renewable":                {newLease(given(3600, false), now), login, 26 * time.Minute, 51 * time.Minute},
+		"a renewal was the last one":   {renewable.renewed(given(3600, false).secret.Auth, now.Add(time.Minute)), login, 27 * time.Minute, 52 * time.Minute},
+		"a number of uses":             {newLease(answer{secret: given(3600, true).secret, numUses: 3}, now), login, 26 * time.Minute, 51 * time.Minute},
+		"no lease":                     {newLease(given(0, true), now), login, 26 * time.Minute, 51 * time.Minute},
 		"a hundred years":              {newLease(given(1<<31-1, true), now), renew, 164 * 24 * time.Hour, 312 * 24 * time.Hour},
-		"more after a change of terms": {newLease(given(60, true), now).renewed(given(3600, true).secret.Auth, now), renew, 27 * time.Minute, 52 * time.Minute},
+		"more after a change of terms": {newLease(given(60, true), now).renewed(given(3600, true).secret.Auth, now), renew, 26 * time.Minute, 52 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 1000 {

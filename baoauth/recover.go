@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/openbao/openbao/api/v2"
@@ -23,7 +24,8 @@ func (s *Session) Do(ctx context.Context, call func(*api.Client) error) error {
 	used := s.token()
 	err := call(s.Client)
 	var refused *api.ResponseError
-	if used == "" || !errors.As(err, &refused) || refused.StatusCode != http.StatusForbidden || !s.revive(ctx, used) {
+	if used == "" || !errors.As(err, &refused) || refused.StatusCode != http.StatusForbidden ||
+		!s.revive(ctx, used, strings.Join(refused.Errors, "\n")) {
 		return err
 	}
 	return call(s.Client)
@@ -37,16 +39,19 @@ func (s *Session) token() string {
 	return ""
 }
 
-// revive is told that a request with used got a 403. It returns true when
-// there is another token to try with, at once or after Run has had one.
-func (s *Session) revive(ctx context.Context, used string) bool {
+// revive is told that a request with used got a 403 of that text. It returns
+// true when there is another token to try with, at once or after Run has had
+// one.
+func (s *Session) revive(ctx context.Context, used, text string) bool {
 	s.mu.Lock()
 	if now := s.token(); now != "" && now != used {
 		s.mu.Unlock()
 		return true
 	}
-	// One look-up in a while tells for all requests of the while.
-	if !s.running || s.waiting || time.Since(s.aliveAt) < floor {
+	// One look-up in a while tells for all requests of the while, unless the
+	// server has said already which of the two it is.
+	known := strings.Contains(text, "invalid token")
+	if !s.running || s.waiting || deniedByPolicy(text) || !known && time.Since(s.lookedUp) < floor {
 		s.mu.Unlock()
 		return false
 	}
@@ -94,6 +99,6 @@ func (r *run) examine(ctx context.Context) {
 	defer r.mu.Unlock()
 	r.stats.LookUps++
 	// Whatever else the answer was, another one will not be had in a moment.
-	r.aliveAt = time.Now()
+	r.lookedUp = time.Now()
 	r.settle()
 }

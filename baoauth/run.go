@@ -194,9 +194,12 @@ func (r *run) login(ctx context.Context) {
 	}
 	if err == nil {
 		r.alike = before == nil || r.reason != "" // out of need, and not at a moment that was drawn
+		if before != nil {
+			r.endure() // it lived until its planned end
+		}
 		r.soon.reset()
 		r.slow.reset()
-		r.loggedIn(a, start)
+		r.loggedIn(a, start, r.why(before))
 		r.adopt()
 		return
 	}
@@ -213,6 +216,23 @@ func (r *run) login(ctx context.Context) {
 		do = renew // what keeps a login from succeeding may not matter to a renewal
 	}
 	r.next(do, at)
+}
+
+// why tells the log what a login was for.
+func (r *run) why(before *lease) string {
+	switch {
+	case r.reason != "":
+		return "after failures"
+	case before == nil && r.reborn:
+		return "the token was dead"
+	case before == nil:
+		return "the start"
+	case before.capped():
+		return "the max TTL is near"
+	case !before.renewable:
+		return "the token cannot be renewed"
+	}
+	return "to part from others of the same age"
 }
 
 // pause is how long to wait after a failed attempt.
@@ -284,17 +304,21 @@ func latestOf(a, b time.Time) time.Time {
 
 func (r *run) renewed(old, l *lease) {
 	r.soon.reset()
-	r.died.reset()
-	r.reborn = false
+	r.endure()
 	r.mu.Lock()
 	if r.current.CompareAndSwap(old, l) {
-		r.aliveAt = time.Now()
 		r.stats.renewed(l)
 		r.succeeded()
 	}
 	r.mu.Unlock()
 	r.log(slog.LevelDebug, "renewed", "lease", l.ttl.String(), "last", l.capped())
 	r.adopt()
+}
+
+// endure notes that the current token did not die at once.
+func (r *run) endure() {
+	r.reborn = false
+	r.died.reset()
 }
 
 // bury gives up a token that the server does not know any more. The next

@@ -3,6 +3,7 @@
 package baoauth
 
 import (
+	"bytes"
 	"hash/maphash"
 	"io"
 	"net/http"
@@ -38,16 +39,27 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	resp.Body = &rest{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
 	body, ok := again(req)
-	if !ok || !t.session.revive(req.Context(), token) {
+	if !ok || !t.session.revive(req.Context(), token, string(text)) {
 		return resp, err
 	}
 	// The connection serves the next request only if the answer was read.
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_, _ = io.CopyN(io.Discard, resp.Body, 2*maxRefusal)
 	resp.Body.Close()
 	next := withToken(req, t.session.token())
 	next.Body = body
 	return t.base.RoundTrip(next)
+}
+
+// maxRefusal is how many bytes of a 403 are looked at.
+const maxRefusal = 4 << 10
+
+// rest is a body of which some was read and put back.
+type rest struct {
+	io.Reader
+	io.Closer
 }
 
 // CloseIdleConnections is what http.Client's calls.

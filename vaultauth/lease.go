@@ -108,7 +108,10 @@ func (l *lease) plan(alike bool, when, which float64) (action, time.Time) {
 	if !l.renewable || alike && which < loginsOfAlike {
 		do = login
 	}
-	return do, l.start.Add(part(l.ttl, from+when*(latest-from)))
+	// Servers cut leases to whole seconds, so that one may end a second before
+	// it seems to.
+	sure := l.ttl - min(time.Second, l.ttl/4)
+	return do, l.start.Add(part(sure, from+when*(latest-from)))
 }
 
 // planRefused is when to log in after a renewal that the server refused at now

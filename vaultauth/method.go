@@ -77,11 +77,9 @@ func (m *Method) attempt(ctx context.Context, client *api.Client) (answer, *toke
 	if err := m.check(client); err != nil {
 		return answer{}, nil, err
 	}
-	failed := &LoginError{Mount: m.mount(), Role: m.Role, Address: address(client), Namespace: client.Namespace()}
-
 	token, err := m.Source.Token(ctx)
 	if err != nil {
-		failed.Reason, failed.Err = TokenFile, err
+		failed := &LoginError{Mount: m.mount(), Role: m.Role, Namespace: client.Namespace(), Reason: TokenFile, Err: err}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			failed.Reason = Canceled
 		}
@@ -94,6 +92,7 @@ func (m *Method) attempt(ctx context.Context, client *api.Client) (answer, *toke
 	if err == nil {
 		return a, token, nil
 	}
+	failed := &LoginError{Mount: m.mount(), Role: m.Role, Namespace: client.Namespace(), Address: address(client)}
 	failed.refused(ctx, token, err)
 	return a, token, failed
 }

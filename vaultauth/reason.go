@@ -135,8 +135,11 @@ func isDead(err error) bool {
 		return false
 	}
 	text := strings.Join(refused.Errors, "\n")
-	return strings.Contains(text, "permission denied") && !strings.Contains(text, "1 error occurred")
+	return strings.Contains(text, "permission denied") && !deniedByPolicy(text)
 }
+
+// deniedByPolicy knows the text of a 403 for what a living token may not do.
+func deniedByPolicy(text string) bool { return strings.Contains(text, "1 error occurred") }
 
 // isRefusal says that a renewal will not succeed however often it is repeated.
 func isRefusal(err error) bool {

@@ -67,16 +67,16 @@ type Session struct {
 	prepare sync.Once
 	random  func() float64 // for tests; nil: math/rand/v2
 
-	mu      sync.Mutex // what follows
-	running bool
-	suspect uint64        // the last token that got a 403, as formerTokens knows it
-	settled chan struct{} // closed at the end of each login and of each examination of a suspect
-	aliveAt time.Time     // when the server last said that the token lives
-	waiting bool          // Run will not log in soon: it pauses, or OnLogin runs
-	former  formerTokens
-	stats   Stats
-	last    error             // why the last attempt failed, nil after one that did not
-	told    map[action]string // the failure of each that was last logged
+	mu       sync.Mutex // what follows
+	running  bool
+	suspect  uint64        // the last token that got a 403, as formerTokens knows it
+	settled  chan struct{} // closed at the end of each login and of each examination of a suspect
+	lookedUp time.Time     // when a look-up last found the token alive, or nothing out
+	waiting  bool          // Run will not log in soon: it pauses, or OnLogin runs
+	former   formerTokens
+	stats    Stats
+	last     error             // why the last attempt failed, nil after one that did not
+	told     map[action]string // the failure of each that was last logged
 }
 
 // NewSession makes a client from config, nil for api.DefaultConfig, and a
@@ -132,7 +132,7 @@ func (s *Session) Login(ctx context.Context) error {
 		s.failed(ctx, login, err)
 		return err
 	}
-	s.loggedIn(a, start)
+	s.loggedIn(a, start, "asked for")
 	signal(s.changed)
 	return nil
 }
@@ -207,21 +207,20 @@ func (s *Session) loginClient() *api.Client {
 }
 
 // loggedIn makes a login's token the current one.
-func (s *Session) loggedIn(a answer, start time.Time) {
+func (s *Session) loggedIn(a answer, start time.Time, why string) {
 	l := newLease(a, start)
 	s.mu.Lock()
-	old := s.current.Load()
 	s.current.Store(l)
 	s.former.add(s.Client.Token()) // from the environment, or from before the session
 	s.former.add(l.token)
 	s.Client.SetToken(l.token)
-	s.waiting, s.aliveAt = s.OnLogin != nil, time.Time{}
+	s.waiting, s.lookedUp = s.OnLogin != nil, time.Time{}
 	s.stats.loggedIn(l)
 	s.succeeded()
 	s.settle()
 	s.mu.Unlock()
 
-	s.log(slog.LevelInfo, "logged in", "lease", l.ttl.String(), "renewable", l.renewable, "first", old == nil)
+	s.log(slog.LevelInfo, "logged in", "lease", l.ttl.String(), "renewable", l.renewable, "why", why)
 	if a.numUses > 0 {
 		s.log(slog.LevelWarn, "the role's tokens end after a number of uses: set its token_num_uses to 0", "uses", a.numUses)
 	}

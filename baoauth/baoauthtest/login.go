@@ -4,7 +4,9 @@ package baoauthtest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -84,5 +86,23 @@ func (s *Server) grant(c *call, a *attempt, who *identity) *answer {
 	}
 	text := s.add(t)
 	c.token = t
+	warnings = append(c.ignored(), warnings...)
 	return s.wrapped(c, s.success(&reply{Warnings: warnings, Auth: t.auth(text, ttl)}, ""))
+}
+
+// ignored warns of fields that no login has.
+func (c *call) ignored() []string {
+	var names []string
+	for name := range c.body {
+		switch name {
+		case "jwt", "role", "distributed_claim_access_token":
+		default:
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{fmt.Sprintf("Endpoint ignored these unrecognized parameters: %v", names)}
 }

@@ -77,7 +77,7 @@ func (s *Server) sealStatus() *answer {
 		StorageType  string `json:"storage_type,omitempty"`
 	}{
 		Type: "shamir", Initialized: true, Sealed: s.sealed, T: 1, N: 1,
-		Version: s.Product.version(), StorageType: "inmem",
+		Version: s.Product.version(), BuildDate: "2026-01-01T00:00:00Z", StorageType: "inmem",
 	}
 	if !s.sealed {
 		status.ClusterName, status.ClusterID = s.clusterName(), s.cluster
