@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/podtoken/podtoken/internal/e2e/bed"
 )
 
 // A containerd is a running containerd with all its folders in one of the
 // tests', and the pods' images in it.
 type containerd struct {
-	process *process
+	process *bed.Process
 	dir     string
 }
 
@@ -50,10 +52,10 @@ func startContainerd() (*containerd, error) {
 		return nil, err
 	}
 	c := &containerd{dir: dir}
-	if c.process, err = startProcess(dir, "containerd", "--config="+config); err != nil {
+	if c.process, err = bed.Start(dir, "containerd", "--config="+config); err != nil {
 		return nil, err
 	}
-	if err := c.process.until(func() error { _, err := c.ctr("version"); return err }); err != nil {
+	if err := c.process.Until(func() error { _, err := c.ctr("version"); return err }); err != nil {
 		return nil, err
 	}
 	for image, program := range map[string]string{readerImage: "reader", pauseImage: "pause"} {

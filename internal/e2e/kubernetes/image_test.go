@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"runtime"
+
+	"github.com/podtoken/podtoken/internal/e2e/bed"
 )
 
 // The images of the pods. They come from no registry: each holds one static
@@ -25,7 +27,7 @@ const (
 // writeImage builds a program of this module and writes an image with nothing
 // but it, in the format of docker save.
 func writeImage(name, program, file string) error {
-	binary, err := buildBinary(modulePath+program, program, "CGO_ENABLED=0")
+	binary, err := bed.Build(".", modulePath+program, program, "CGO_ENABLED=0")
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,11 +18,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	"k8s.io/utils/ptr"
+
+	"github.com/podtoken/podtoken/internal/e2e/bed"
 )
 
 // A kubelet is the node's, with all its folders in one of the tests'.
 type kubelet struct {
-	process *process
+	process *bed.Process
 	program string
 	dir     string
 	healthz string
@@ -33,7 +36,7 @@ func newKubelet(server *apiServer, runtime *containerd) (*kubelet, error) {
 		return nil, err
 	}
 	k := &kubelet{dir: dir}
-	if k.program, err = buildBinary(kubeletPackage, "kubelet"); err != nil {
+	if k.program, err = bed.Build(".", "k8s.io/kubernetes/cmd/kubelet", "kubelet"); err != nil {
 		return nil, err
 	}
 	if err := k.writeKubeconfig(server); err != nil {
@@ -45,7 +48,7 @@ func newKubelet(server *apiServer, runtime *containerd) (*kubelet, error) {
 // start starts the kubelet, for the first time or again. Its memory of the
 // tokens that it mounted is lost in between, so it gets new ones.
 func (k *kubelet) start() (err error) {
-	k.process, err = startProcess(k.dir, k.program,
+	k.process, err = bed.Start(k.dir, k.program,
 		"--config="+filepath.Join(k.dir, "config.json"),
 		"--kubeconfig="+filepath.Join(k.dir, "kubeconfig"),
 		"--hostname-override="+nodeName,
@@ -54,7 +57,7 @@ func (k *kubelet) start() (err error) {
 	if err != nil {
 		return err
 	}
-	return k.process.until(func() error { return healthy(k.healthz) })
+	return k.process.Until(func() error { return bed.Healthy(http.DefaultClient, k.healthz) })
 }
 
 // writeKubeconfig lets the kubelet in to the API server as its node.
@@ -124,7 +127,7 @@ func (k *kubelet) volume(pod *corev1.Pod, plugin, name string) string {
 
 // loopbackPort is a port of the loopback interface that nobody listens on.
 func loopbackPort() (int32, error) {
-	address, err := loopbackURL("http")
+	address, err := bed.LoopbackURL("http")
 	if err != nil {
 		return 0, err
 	}

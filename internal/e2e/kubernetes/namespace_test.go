@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/podtoken/podtoken/internal/e2e/bed"
 )
 
 // insideVar names the tests' folder to the tests that run in namespaces of
@@ -51,7 +53,7 @@ func runInside(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e: mounting in the namespaces:", err)
 		return exitNoMounts
 	}
-	defer stopProcesses()
+	defer bed.StopAll()
 	return m.Run()
 }
 
@@ -71,7 +73,7 @@ func runOutside(m *testing.M) int {
 		return code
 	}
 	notInside = err
-	defer stopProcesses()
+	defer bed.StopAll()
 	return m.Run()
 }
 

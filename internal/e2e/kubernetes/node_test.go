@@ -35,18 +35,18 @@ func requireNode(t *testing.T) *node {
 	var err error
 	n.containerd, err = startContainerd()
 	require.NoError(t, err)
-	n.containerd.process.showIfFailed(t)
+	n.containerd.process.ShowIfFailed(t)
 	n.kubelet, err = newKubelet(n.server, n.containerd)
 	require.NoError(t, err)
 	require.NoError(t, n.kubelet.start())
-	n.kubelet.process.showIfFailed(t)
+	n.kubelet.process.ShowIfFailed(t)
 	return n
 }
 
 // restartKubelet stops the kubelet and starts it again.
 func (n *node) restartKubelet(t *testing.T) {
 	t.Helper()
-	n.kubelet.process.stop()
+	n.kubelet.process.Stop()
 	require.NoError(t, n.kubelet.start())
 }
 

@@ -227,8 +227,8 @@ func (w *workload) verdictNow(t *testing.T) Verdict {
 // What it does not manage, or a test that failed left, dies with the tests'
 // namespaces.
 func (n *node) empty(t *testing.T, app *account) {
-	defer n.containerd.process.stop()
-	defer n.kubelet.process.stop()
+	defer n.containerd.process.Stop()
+	defer n.kubelet.process.Stop()
 	if t.Failed() {
 		return
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package kubernetes
+package bed
 
 import (
 	"fmt"
@@ -8,22 +8,22 @@ import (
 	"path/filepath"
 )
 
-// startEtcd starts etcd on the loopback interface and returns its address.
-// What it stores need not outlive the tests, so nothing waits for the disk.
-func startEtcd(dir string) (url string, err error) {
-	program, err := buildBinary(etcdPackage, "etcd")
+// startEtcd starts etcd and returns its address. What it stores need not
+// outlive the tests, so nothing waits for the disk.
+func startEtcd(module, dir string) (url string, err error) {
+	program, err := Build(module, "go.etcd.io/etcd/server/v3", "etcd")
 	if err != nil {
 		return "", err
 	}
-	client, err := loopbackURL("http")
+	client, err := LoopbackURL("http")
 	if err != nil {
 		return "", err
 	}
-	peer, err := loopbackURL("http")
+	peer, err := LoopbackURL("http")
 	if err != nil {
 		return "", err
 	}
-	etcd, err := startProcess(dir, program,
+	etcd, err := Start(dir, program,
 		"--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer,
@@ -31,11 +31,12 @@ func startEtcd(dir string) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return client, etcd.until(func() error { return healthy(client + "/health") })
+	return client, etcd.Until(func() error { return Healthy(http.DefaultClient, client+"/health") })
 }
 
-func healthy(url string) error {
-	answer, err := http.Get(url)
+// Healthy is nil if a GET is answered with 200.
+func Healthy(client *http.Client, url string) error {
+	answer, err := client.Get(url)
 	if err != nil {
 		return err
 	}
