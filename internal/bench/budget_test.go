@@ -16,6 +16,10 @@ func within() *Report {
 			Row{Work: maxAge, Procs: procs, Ratio: 2},
 			Row{Work: watched, Procs: procs, Ratio: 2},
 			Row{Work: rotated, Procs: procs, Ratio: 0.99},
+			Row{Work: vaultOurLogin, Procs: procs, Ratio: 1.05},
+			Row{Work: baoOurLogin, Procs: procs, Ratio: 1.05},
+			Row{Work: vaultOurRead, Procs: procs, Ratio: 1.1},
+			Row{Work: baoOurRead, Procs: procs, Ratio: 1.1},
 		)
 	}
 	return r
@@ -28,17 +32,21 @@ func TestEachBudgetAtItsLimitAndBeyond(t *testing.T) {
 		change func(*Row)
 		missed int // how many budgets
 	}{
-		"at every limit":                {everyCall, 1, func(*Row) {}, 0},
-		"one allocation more":           {everyCall, 1, func(r *Row) { r.AllocsPerOp = 2 }, 1},
-		"a larger allocation":           {everyCall, 1, func(r *Row) { r.BytesPerOp = 65 }, 1},
-		"slower than the bare read":     {everyCall, 1, func(r *Row) { r.Ratio = 1.31 }, 1},
-		"slower only in parallel":       {everyCall, 2, func(r *Row) { r.Ratio = 1.31 }, 1},
-		"MaxAge allocates":              {maxAge, 1, func(r *Row) { r.AllocsPerOp = 1 }, 1},
-		"MaxAge is slow":                {maxAge, 1, func(r *Row) { r.Ratio = 2.01 }, 1},
-		"Watch scales too little":       {watched, 1, func(r *Row) { r.Ratio = 1.79 }, 1},
-		"Watch scales little enough":    {watched, 1, func(r *Row) { r.Ratio = 1.81 }, 0},
-		"two procs not measured":        {maxAge, 2, func(r *Row) { r.Ratio = 0 }, 0},
-		"a rotation as slow as by hand": {rotated, 2, func(r *Row) { r.Ratio = 1 }, 1},
+		"at every limit":                 {everyCall, 1, func(*Row) {}, 0},
+		"one allocation more":            {everyCall, 1, func(r *Row) { r.AllocsPerOp = 2 }, 1},
+		"a larger allocation":            {everyCall, 1, func(r *Row) { r.BytesPerOp = 65 }, 1},
+		"slower than the bare read":      {everyCall, 1, func(r *Row) { r.Ratio = 1.31 }, 1},
+		"slower only in parallel":        {everyCall, 2, func(r *Row) { r.Ratio = 1.31 }, 1},
+		"MaxAge allocates":               {maxAge, 1, func(r *Row) { r.AllocsPerOp = 1 }, 1},
+		"MaxAge is slow":                 {maxAge, 1, func(r *Row) { r.Ratio = 2.01 }, 1},
+		"Watch scales too little":        {watched, 1, func(r *Row) { r.Ratio = 1.79 }, 1},
+		"Watch scales little enough":     {watched, 1, func(r *Row) { r.Ratio = 1.81 }, 0},
+		"two procs not measured":         {maxAge, 2, func(r *Row) { r.Ratio = 0 }, 0},
+		"a rotation as slow as by hand":  {rotated, 2, func(r *Row) { r.Ratio = 1 }, 1},
+		"a login slower than the peer's": {vaultOurLogin, 1, func(r *Row) { r.Ratio = 1.06 }, 1},
+		"a login to OpenBao is slower":   {baoOurLogin, 2, func(r *Row) { r.Ratio = 1.06 }, 1},
+		"a session slows requests down":  {vaultOurRead, 1, func(r *Row) { r.Ratio = 1.11 }, 1},
+		"a session for OpenBao does":     {baoOurRead, 2, func(r *Row) { r.Ratio = 1.11 }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := within()

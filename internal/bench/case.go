@@ -10,6 +10,7 @@ type Case struct {
 	Rotated bool // the file changes before each op
 	Reads   bool // each op reads the file
 	Checks  bool // each op refuses a token for another audience
+	Sends   bool // each op is a request to a server
 
 	setup func(v *volume) (*subject, error)
 }

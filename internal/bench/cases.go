@@ -10,6 +10,15 @@ const (
 	rotated   = "Token, every call, rotated"
 	maxAge    = "Token, MaxAge"
 	watched   = "Token, Watch"
+
+	vaultPeerLogin = "vault/api/auth/kubernetes, made anew, Login"
+	vaultOurLogin  = "vaultauth Method.Login"
+	vaultPeerRead  = "vault/api Read"
+	vaultOurRead   = "vault/api Read, vaultauth Session"
+	baoPeerLogin   = "openbao/api, os.ReadFile and login by hand"
+	baoOurLogin    = "baoauth Method.Login"
+	baoPeerRead    = "openbao/api Read"
+	baoOurRead     = "openbao/api Read, baoauth Session"
 )
 
 // cases are the rows of the table, in its order.
@@ -32,4 +41,15 @@ var cases = []Case{
 	{Name: watched, Base: loadNow, setup: ours(watching)},
 	{Name: "client-go NewCachedFileTokenSource", Base: loadNow, setup: clientGo},
 	{Name: "oauth2 ReuseTokenSource", Base: loadNow, setup: oauth2Reuse},
+
+	{Name: vaultPeerLogin, Base: vaultPeerLogin, Sends: true, Reads: true, setup: overLoopback(vaultPeerAnew)},
+	{Name: "the same, made once (the token of the start)", Base: vaultPeerLogin, Sends: true, setup: overLoopback(vaultPeer)},
+	{Name: vaultOurLogin, Base: vaultPeerLogin, Sends: true, Reads: true, Checks: true, setup: overLoopback(vaultLogin)},
+	{Name: baoPeerLogin, Base: baoPeerLogin, Sends: true, Reads: true, setup: overLoopback(baoPeer)},
+	{Name: baoOurLogin, Base: baoPeerLogin, Sends: true, Reads: true, Checks: true, setup: overLoopback(baoLogin)},
+
+	{Name: vaultPeerRead, Base: vaultPeerRead, Sends: true, setup: overLoopback(vaultBare)},
+	{Name: vaultOurRead, Base: vaultPeerRead, Sends: true, setup: overLoopback(vaultSession)},
+	{Name: baoPeerRead, Base: baoPeerRead, Sends: true, setup: overLoopback(baoBare)},
+	{Name: baoOurRead, Base: baoPeerRead, Sends: true, setup: overLoopback(baoSession)},
 }

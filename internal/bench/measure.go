@@ -108,7 +108,7 @@ func (b *bench) run(slice time.Duration) (nanos float64, err error) {
 // is long for the clock, and short for those who interrupt.
 func (c Case) batch() int {
 	switch {
-	case c.Rotated:
+	case c.Rotated, c.Sends:
 		return 1
 	case c.Reads:
 		return 8
