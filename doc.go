@@ -11,6 +11,9 @@
 //   - tokenfile/tokenfiletest is a kubelet and a token issuer for tests, so
 //     that a program is soaked over two rotations in a second.
 //
+//   - vaultauth and baoauth log in to OpenBao or Vault with it, and stay logged
+//     in: one for HashiCorp's client, the other for OpenBao's own.
+//
 // Each package that speaks to a certain relying party is a module of its own,
 // so that a program which imports only tokenfile has no other client's
 // version raised.

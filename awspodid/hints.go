@@ -1,0 +1,117 @@
+package awspodid
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/podtoken/podtoken/tokenfile"
+)
+
+// hint says what to mend, by what the agent's statuses mean.
+func (e *AgentError) hint() string {
+	if errors.As(e.Err, new(*tokenfile.Error)) {
+		return "nothing was sent"
+	}
+	rateLimit := "a rate limit: share one provider in the program"
+	switch e.StatusCode {
+	case 0:
+		if errors.Is(e.Err, errAnswer) {
+			return "what answers at this address is not the agent"
+		}
+		return "the agent does not answer on this node: is the eks-pod-identity-agent add-on installed, does its DaemonSet run here " +
+			"(it does not on Fargate and Windows), and does no network policy or firewall rule block the address?"
+	case http.StatusBadRequest:
+		if strings.Contains(e.Message, "ThrottlingException") {
+			return rateLimit
+		}
+		return "the agent, or EKS behind it, refused the token"
+	case http.StatusForbidden:
+		if strings.Contains(e.Message, "invalid address") {
+			return "the request reached the agent by another address than its own"
+		}
+		return "EKS refused: compare the trust policy of the association's role (pods.eks.amazonaws.com, sts:AssumeRole and sts:TagSession) " +
+			"and the node role's eks-auth:AssumeRoleForPodIdentity"
+	case http.StatusNotFound:
+		if !strings.Contains(e.Message, "ResourceNotFoundException") {
+			return "there is nothing at this path: compare " + fullURI + " with what the webhook injects"
+		}
+		return fmt.Sprintf("there is no association for %s in this cluster; it may have been deleted after this pod was admitted", quote(e.Subject))
+	case http.StatusTooManyRequests:
+		return rateLimit
+	}
+	switch {
+	case e.StatusCode >= 500:
+		return "the agent could not get credentials from EKS"
+	case e.StatusCode >= 300 && e.StatusCode < 400:
+		return "redirects are not followed: they would take the token elsewhere"
+	}
+	return ""
+}
+
+// hint says what to mend, by what STS's codes mean.
+func (e *STSError) hint() string {
+	if errors.As(e.Err, new(*tokenfile.Error)) {
+		return "nothing was sent"
+	}
+	switch e.Code {
+	case "":
+		return "STS was not reached: is there a way to it from this pod (a NAT gateway or a VPC endpoint of the region)?"
+	case "ExpiredTokenException":
+		return "the token is good by this host's clock and not by AWS's: compare the two"
+	case "InvalidIdentityToken":
+		switch {
+		case strings.Contains(e.Message, "audience"):
+			return fmt.Sprintf("the audiences of the IAM OpenID Connect provider do not hold %s", quoteAll(e.Audience))
+		case strings.Contains(e.Message, "verification key"):
+			return "AWS could not fetch the cluster's keys for the moment"
+		}
+		return fmt.Sprintf("IAM needs an OpenID Connect provider for %s in the role's account", quote(e.Issuer))
+	case "AccessDenied", "AccessDeniedException":
+		host := strings.TrimPrefix(e.Issuer, "https://")
+		return fmt.Sprintf("the role does not exist, or its trust policy does not allow this: its condition must be StringEquals %s = %s and %s = %s, and its principal the provider of this cluster",
+			quote(host+":sub"), quote(e.Subject), quote(host+":aud"), quote(firstOf(append(e.Audience, "sts.amazonaws.com")...)))
+	case "IDPCommunicationError":
+		return "AWS could not reach the cluster's issuer for the moment"
+	case "Throttling", "ThrottlingException", "RequestLimitExceeded":
+		return "a rate limit: share one provider in the program"
+	}
+	return ""
+}
+
+const maxQuoted = 300 // bytes of foreign text that are shown
+
+// quote makes foreign text fit for a message: one line, bounded.
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		return strconv.QuoteToASCII(s[:maxQuoted]) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+func quoteAll(texts []string) string {
+	quoted := make([]string, 0, len(texts))
+	for i, t := range texts {
+		if i == 8 {
+			quoted = append(quoted, "...")
+			break
+		}
+		quoted = append(quoted, quote(t))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// clean is foreign text as it is where it is one printable line, else quoted.
+func clean(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			return quote(s)
+		}
+	}
+	if len(s) > 4*maxQuoted {
+		return s[:4*maxQuoted] + "..."
+	}
+	return s
+}
