@@ -8,6 +8,7 @@
 //
 //   - tokenfile hands out the token that the file holds now, validated. Use it
 //     when the program sends the token itself, over HTTP or gRPC.
+//
 //   - tokenfile/tokenfiletest is a kubelet and a token issuer for tests, so
 //     that a program is soaked over two rotations in a second.
 //

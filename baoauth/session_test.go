@@ -304,6 +304,7 @@ func TestCallsWithinOnLoginDoNotHang(t *testing.T) {
 		b.start()
 		b.server.RevokeAll()
 		require.NoError(t, read(b.session.Client))
+		synctest.Wait()
 		assert.Equal(t, 2, refused)
 	})
 }
