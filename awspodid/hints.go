@@ -18,8 +18,11 @@ func (e *AgentError) hint() string {
 	rateLimit := "a rate limit: share one provider in the program"
 	switch e.StatusCode {
 	case 0:
-		if errors.Is(e.Err, errAnswer) {
+		switch {
+		case errors.Is(e.Err, errAnswer):
 			return "what answers at this address is not the agent"
+		case errors.Is(e.Err, errAddress):
+			return "nothing was sent"
 		}
 		return "the agent does not answer on this node: is the eks-pod-identity-agent add-on installed, does its DaemonSet run here " +
 			"(it does not on Fargate and Windows), and does no network policy or firewall rule block the address?"

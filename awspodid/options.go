@@ -41,7 +41,8 @@ type Options struct {
 	Duration time.Duration
 
 	// HTTPClient sends the requests to the agent. If nil, a client that
-	// reaches the allowed addresses only, directly and without a proxy.
+	// reaches the allowed addresses only, directly and without a proxy;
+	// another one has its own rules for proxies and names.
 	HTTPClient HTTPClient
 
 	// STSClient sends the requests to STS. If nil, the SDK's. It should not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -188,6 +189,15 @@ func (p *Provider) ProviderSources() []aws.CredentialSource {
 // Retrieve has its own windows.
 func (p *Provider) AdjustExpiresBy(c aws.Credentials, _ time.Duration) (aws.Credentials, error) {
 	return c, nil
+}
+
+// Format writes the mechanism, whatever the verb, and no credentials.
+func (p *Provider) Format(f fmt.State, _ rune) {
+	if p == nil {
+		io.WriteString(f, "awspodid.Provider(nil)")
+		return
+	}
+	fmt.Fprintf(f, "awspodid.Provider(%s)", firstOf(string(p.mechanism), "fall-back"))
 }
 
 func (p *Provider) log(level slog.Level, text string, args ...any) {

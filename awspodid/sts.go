@@ -131,12 +131,12 @@ func checkCredentials(c aws.Credentials) error {
 }
 
 // roleSessionName tells in CloudTrail who it was: NAMESPACE.ACCOUNT.POD, within
-// STS's alphabet and its 64 characters. What is too long loses the middle of
-// the pod's name last, since its end tells pods apart.
+// STS's alphabet and its 64 characters. The longest part is shortened, a pod's
+// name in its middle, since its end tells it from its siblings.
 func roleSessionName(k tokenfile.Kubernetes, subject string) string {
 	parts := []string{k.Namespace, k.ServiceAccount, k.Pod}
 	if k.Namespace == "" {
-		parts = strings.Split(strings.TrimPrefix(subject, "system:serviceaccount:"), ":")
+		parts = strings.SplitN(strings.TrimPrefix(subject, "system:serviceaccount:"), ":", len(parts))
 	}
 	var known []string
 	for _, p := range parts {
@@ -154,7 +154,7 @@ func roleSessionName(k tokenfile.Kubernetes, subject string) string {
 		}
 		p := known[longest]
 		if longest == len(known)-1 {
-			known[longest] = p[:len(p)/2] + p[len(p)/2+1:] // the end of a pod's name tells it from its siblings
+			known[longest] = p[:len(p)/2] + p[len(p)/2+1:]
 		} else {
 			known[longest] = p[:len(p)-1]
 		}
