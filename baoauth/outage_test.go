@@ -245,7 +245,7 @@ func TestTokenThatIsRevokedNowAndThenIsReplacedEachTime(t *testing.T) {
 				b := newBed(t, role)
 				b.start()
 				for i := range 20 {
-					_, failures := b.soak(29*time.Second+time.Duration(i)*97*time.Millisecond, 50*time.Millisecond, b.session.Client)
+					_, failures := b.soak(29*time.Second+time.Duration(i)*97*time.Millisecond, 200*time.Millisecond, b.session.Client)
 					require.Empty(t, failures)
 					b.server.RevokeAll()
 				}
