@@ -4,6 +4,7 @@ package baoauth
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,6 +24,7 @@ type pace struct{ first, most time.Duration }
 
 var (
 	soon = pace{first: time.Second, most: 30 * time.Second}       // what passes by itself
+	dark = pace{first: 10 * time.Second, most: 30 * time.Second}  // a bare 403, which may be either
 	slow = pace{first: 10 * time.Second, most: 150 * time.Second} // what someone has to mend
 	died = pace{first: 4 * time.Second, most: 150 * time.Second}  // logins whose tokens die at once
 )
@@ -42,6 +44,12 @@ func newPauses(p pace) *pauses {
 }
 
 func (p *pauses) next() time.Duration { return max(p.exp.NextBackOff(), floor) }
+
+// after is the pause where the server said when to come back, 0 if it did not.
+// Those who are told the same moment must not keep it.
+func (p *pauses) after(retryAfter time.Duration) time.Duration {
+	return p.next() + part(retryAfter, 1+rand.Float64()/2)
+}
 
 func (p *pauses) reset() { p.exp.Reset() }
 

@@ -165,7 +165,7 @@ func (b *bed) gentle() {
 		}
 	}
 	for i := range times {
-		if i >= 12 && !assert.GreaterOrEqual(b, times[i].Sub(times[i-12]), 10*time.Second, "requests %d to %d", i-12, i) {
+		if i >= 13 && !assert.GreaterOrEqual(b, times[i].Sub(times[i-13]), 10*time.Second, "requests %d to %d", i-13, i) {
 			return
 		}
 	}
@@ -202,4 +202,22 @@ func listenUnix(t *testing.T, path string) net.Listener {
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	return l
+}
+
+// accessor is that of the token which a request of the session carries now.
+func (b *bed) accessor() string {
+	b.Helper()
+	require.NoError(b, read(b.session.Client))
+	return b.lastAccessor()
+}
+
+// lastAccessor is that of the last read.
+func (b *bed) lastAccessor() string {
+	last := ""
+	for _, r := range b.server.Requests() {
+		if r.Path == "secret/data/web" {
+			last = r.Accessor
+		}
+	}
+	return last
 }

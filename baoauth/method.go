@@ -63,7 +63,8 @@ func (m *Method) login(ctx context.Context, client *api.Client) (answer, error) 
 		if !failed.Reason.passesSoon() || retries >= client.MaxRetries() || a.retryAfter > longestPause {
 			return answer{}, failed
 		}
-		if err := sleep(ctx, max(pauses.next(), a.retryAfter)); err != nil {
+		if err := sleep(ctx, pauses.after(a.retryAfter)); err != nil {
+			failed.Reason = reasonOf(ctx, err)
 			failed.Err = fmt.Errorf("%w while waiting to try again after: %w", err, failed.Err)
 			return answer{}, failed
 		}
@@ -87,7 +88,7 @@ func (m *Method) attempt(ctx context.Context, client *api.Client) (answer, *toke
 		}
 		return answer{}, nil, failed
 	}
-	a, err := m.bare.send(ctx, client, http.MethodPut, "auth/"+m.mount()+"/login", "", map[string]string{"jwt": token.Raw(), "role": m.Role})
+	a, err := m.bare.send(ctx, client, http.MethodPut, "auth/"+m.mount()+"/login", "", &loginRequest{Role: m.Role, JWT: token.Raw()})
 	if err == nil {
 		err = checkAuth(a.secret)
 	}

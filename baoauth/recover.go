@@ -21,7 +21,7 @@ import (
 // failure. A session from NewSession does the same within its transport, for
 // every client that has it; Do is for those that do not.
 func (s *Session) Do(ctx context.Context, call func(*api.Client) error) error {
-	used := s.token()
+	used := s.await(ctx)
 	err := call(s.Client)
 	var refused *api.ResponseError
 	if used == "" || !errors.As(err, &refused) || refused.StatusCode != http.StatusForbidden ||
@@ -39,6 +39,36 @@ func (s *Session) token() string {
 	return ""
 }
 
+// await is the current token. Between the end of one and the login after it,
+// it waits for that login, and returns "" if it is not to come soon.
+func (s *Session) await(ctx context.Context) string {
+	for {
+		if token := s.token(); token != "" {
+			return token
+		}
+		s.mu.Lock()
+		if s.token() != "" {
+			s.mu.Unlock()
+			continue
+		}
+		if !s.running || s.busy() {
+			s.mu.Unlock()
+			return ""
+		}
+		settled := s.settled
+		s.mu.Unlock()
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+// busy says that Run will not log in soon: it pauses, or someone is in OnLogin.
+// s.mu is held.
+func (s *Session) busy() bool { return s.waiting || s.telling > 0 }
+
 // revive is told that a request with used got a 403 of that text. It returns
 // true when there is another token to try with, at once or after Run has had
 // one.
@@ -50,12 +80,12 @@ func (s *Session) revive(ctx context.Context, used, text string) bool {
 	}
 	// One look-up in a while tells for all requests of the while, unless the
 	// server has said already which of the two it is.
-	known := strings.Contains(text, "invalid token")
-	if !s.running || s.waiting || deniedByPolicy(text) || !known && time.Since(s.lookedUp) < floor {
+	known := isDeadText(text) && !s.doubtful
+	if !s.running || s.busy() || deniedByPolicy(text) || !known && time.Since(s.lookedUp) < floor {
 		s.mu.Unlock()
 		return false
 	}
-	s.suspect = s.former.sum(used)
+	s.suspect, s.surely = s.former.sum(used), known
 	settled := s.settled
 	s.mu.Unlock()
 	signal(s.doubted)
@@ -73,6 +103,9 @@ func (s *Session) settle() {
 	s.settled = make(chan struct{})
 }
 
+// lookUpTime bounds a look-up: renewals wait for it.
+const lookUpTime = 5 * time.Second
+
 // examine looks up the token that got a 403: if it is dead, a login follows.
 func (r *run) examine(ctx context.Context) {
 	l := r.current.Load()
@@ -85,10 +118,10 @@ func (r *run) examine(ctx context.Context) {
 		return
 	}
 	r.mu.Unlock()
-	if r.limit.Wait(ctx) != nil {
+	if r.allow(ctx) != nil {
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, r.timeout())
+	bound, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
 	_, err := r.bare.send(bound, r.loginClient(), http.MethodGet, "auth/token/lookup-self", l.token, nil)
 	if isDead(err) {
@@ -100,5 +133,7 @@ func (r *run) examine(ctx context.Context) {
 	r.stats.LookUps++
 	// Whatever else the answer was, another one will not be had in a moment.
 	r.lookedUp = time.Now()
+	// A text that was untrue of this token is not believed again.
+	r.doubtful = r.doubtful || r.surely
 	r.settle()
 }

@@ -185,7 +185,7 @@ func TestEachLoginIsToldOf(t *testing.T) {
 		b := newBed(t, baoauthtest.Role{TokenTTL: time.Hour, TokenMaxTTL: 2 * time.Hour})
 		var tokens []string
 		b.session.OnLogin = func(s *api.Secret) {
-			assert.Equal(t, b.session.Client.Token(), s.Auth.ClientToken)
+			assert.Equal(t, s.Auth.Accessor, b.accessor())
 			tokens = append(tokens, s.Auth.ClientToken)
 		}
 		b.start()
@@ -202,7 +202,7 @@ func TestLoginWhileRunningHasANewToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, hour)
 		b.start()
-		first := b.session.Client.Token()
+		first := b.accessor()
 		b.server.SetPolicy("more", "secret/data/more")
 		b.server.Put("more", map[string]any{"a": "b"})
 		b.role(baoauthtest.Role{TokenTTL: time.Hour, Policies: []string{"more"}})
@@ -212,7 +212,7 @@ func TestLoginWhileRunningHasANewToken(t *testing.T) {
 		require.NoError(t, b.session.Login(t.Context()))
 		_, err = b.session.Client.Logical().Read("secret/data/more")
 		require.NoError(t, err)
-		assert.NotEqual(t, first, b.session.Client.Token())
+		assert.NotEqual(t, first, b.accessor())
 		_, failures := b.soak(24*time.Hour, time.Minute, b.session.Client)
 		assert.Empty(t, failures)
 	})
@@ -242,19 +242,8 @@ func TestClientWithATokenOfItsOwnKeepsIt(t *testing.T) {
 		require.NoError(t, err)
 		cloned.SetToken(secret.Auth.ClientToken)
 		require.NoError(t, read(cloned))
-		var ours, theirs string
-		for _, r := range b.server.Requests() {
-			if r.Path == "secret/data/web" {
-				theirs = r.Accessor
-			}
-		}
-		require.NoError(t, read(b.session.Client))
-		for _, r := range b.server.Requests() {
-			if r.Path == "secret/data/web" {
-				ours = r.Accessor
-			}
-		}
-		assert.NotEqual(t, ours, theirs)
+		theirs := b.lastAccessor()
+		assert.NotEqual(t, b.accessor(), theirs)
 		b.server.RevokeAll()
 		assert.Error(t, read(cloned), "its token is not the session's to replace")
 		assert.NoError(t, read(b.session.Client))

@@ -89,11 +89,12 @@ func (s *Session) failed(ctx context.Context, do action, err error) Reason {
 	}
 	s.stats.Failures[reason]++
 	s.stats.LastFailure, s.last = time.Now(), err
-	isNew := s.told[do] != key
+	key = string(do) + key
+	isNew := !s.told[key]
 	if s.told == nil {
-		s.told = make(map[action]string)
+		s.told = make(map[string]bool)
 	}
-	s.told[do] = key
+	s.told[key] = true
 	s.mu.Unlock()
 	if isNew {
 		s.log(slog.LevelWarn, string(do)+" failed", "reason", string(reason), "error", err.Error())

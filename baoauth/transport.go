@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"net/http"
+	"net/url"
 )
 
 // Transport returns a RoundTripper that gives each request the session's
@@ -33,7 +34,7 @@ var _ http.RoundTripper = (*transport)(nil)
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	token := t.session.tokenFor(req)
 	if token == "" {
-		return t.base.RoundTrip(req)
+		return t.base.RoundTrip(req) // as it is
 	}
 	resp, err := t.base.RoundTrip(withToken(req, token))
 	if err != nil || resp.StatusCode != http.StatusForbidden {
@@ -41,16 +42,21 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	resp.Body = &rest{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	// Also where this request cannot be repeated, those after it gain by it.
+	if !t.session.revive(req.Context(), token, string(text)) {
+		return resp, nil
+	}
 	body, ok := again(req)
-	if !ok || !t.session.revive(req.Context(), token, string(text)) {
-		return resp, err
+	next := t.session.token()
+	if !ok || next == "" {
+		return resp, nil
 	}
 	// The connection serves the next request only if the answer was read.
 	_, _ = io.CopyN(io.Discard, resp.Body, 2*maxRefusal)
 	resp.Body.Close()
-	next := withToken(req, t.session.token())
-	next.Body = body
-	return t.base.RoundTrip(next)
+	repeated := withToken(req, next)
+	repeated.Body = body
+	return t.base.RoundTrip(repeated)
 }
 
 // maxRefusal is how many bytes of a 403 are looked at.
@@ -69,21 +75,40 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// tokenFor is the token to send with req, "" to leave it as it is.
+// tokenFor is the token to send with req, "" to leave it as it is: it is the
+// session's own, has a token of somebody else, or goes to another server.
 func (s *Session) tokenFor(req *http.Request) string {
-	if req.Context().Value(ownRequest{}) != nil {
+	if req.Context().Value(ownRequest{}) != nil || !s.isServer(req) {
 		return ""
 	}
-	token, has := s.token(), req.Header.Get(tokenHeader)
-	if token == "" || has == "" || has == token {
+	has := req.Header.Get(tokenHeader)
+	if token := s.token(); token != "" && has == token {
 		return token
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.former.has(has) {
-		return token
+	if has != "" {
+		s.mu.Lock()
+		ours := s.former.has(has)
+		s.mu.Unlock()
+		if !ours {
+			return ""
+		}
 	}
-	return ""
+	return s.await(req.Context())
+}
+
+// isServer says whether req goes to where the session's client does. Its Host
+// is that of the client's address also where a name or a redirect leads to
+// one of several nodes.
+func (s *Session) isServer(req *http.Request) bool {
+	if s.Client == nil {
+		return false
+	}
+	u, err := url.Parse(s.Client.Address())
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	return err == nil && u.Host == host && u.Scheme == req.URL.Scheme
 }
 
 // withToken is req with token; a RoundTripper must not change what it was given.

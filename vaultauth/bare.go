@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -30,49 +31,84 @@ type answer struct {
 // bareClient is the client that a session's own requests go through. It shares
 // the connections and limits of the client that it was made from, and has
 // neither that one's token nor its hidden retries, which would repeat the same
-// body.
+// body. It follows no redirect, which would take the token to another host:
+// there is no way to see whether the client would.
 type bareClient struct {
 	of        *api.Client
+	address   string
 	namespace string
 	timeout   time.Duration
 	limiter   *rate.Limiter
 	client    *api.Client
 }
 
-// bareCache keeps the last bareClient: making one costs a third of a login on loopback.
+// bareCache keeps the last bareClient: making one costs most of a login on loopback.
 type bareCache struct{ last atomic.Pointer[bareClient] }
 
 func (b *bareCache) get(c *api.Client) (*api.Client, error) {
-	want := bareClient{of: c, namespace: c.Namespace(), timeout: c.ClientTimeout(), limiter: c.Limiter()}
+	want := bareClient{of: c, address: c.Address(), namespace: c.Namespace(), timeout: c.ClientTimeout(), limiter: c.Limiter()}
 	if last := b.last.Load(); last != nil {
 		want.client = last.client
 		if *last == want {
 			return last.client, nil
 		}
 	}
-	bare, err := c.Clone()
+	config := c.CloneConfig() // with an http.Client of its own
+	config.Address, config.AgentAddress = want.address, ""
+	config.MaxRetries, config.DisableRedirects = 0, true
+	config.HttpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	config.HttpClient.Transport = &bounded{config.HttpClient.Transport}
+	bare, err := api.NewClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("cloning the client: %w", err)
+		return nil, fmt.Errorf("a client like this one: %w", err)
 	}
 	bare.ClearToken()
 	bare.ClearNamespace()
 	if want.namespace != "" {
 		bare.SetNamespace(want.namespace)
 	}
-	bare.SetMaxRetries(0)
 	want.client = bare
 	b.last.Store(&want)
 	return bare, nil
+}
+
+// bounded cuts answers off, since the client reads a refusal to its end.
+type bounded struct{ base http.RoundTripper }
+
+func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &rest{io.LimitReader(resp.Body, maxAnswer+1), resp.Body}
+	return resp, nil
 }
 
 // ownRequest marks the context of a session's own requests, which its
 // transport lets pass as they are.
 type ownRequest struct{}
 
-// send makes one request, as c would make it now but for its token,
-// response wrapping and retries. An error is either the client's
-// *api.ResponseError or that of the transport.
+// send makes one request with token, or without one, and with the headers that
+// c has now. An error is the client's *api.ResponseError or that of the
+// connection, and its text has neither token nor jwt in it.
 func (b *bareCache) send(ctx context.Context, c *api.Client, method, path, token string, body any) (answer, error) {
+	a, err := b.attempt(ctx, c, method, path, token, body)
+	if err != nil {
+		err = scrub(err, token)
+		if login, ok := body.(*loginRequest); ok {
+			err = scrub(err, login.JWT)
+		}
+	}
+	return a, err
+}
+
+// loginRequest is the body of a login.
+type loginRequest struct {
+	Role string `json:"role"`
+	JWT  string `json:"jwt"`
+}
+
+func (b *bareCache) attempt(ctx context.Context, c *api.Client, method, path, token string, body any) (answer, error) {
 	bare, err := b.get(c)
 	if err != nil {
 		return answer{}, err
@@ -95,11 +131,17 @@ func (b *bareCache) send(ctx context.Context, c *api.Client, method, path, token
 		defer resp.Body.Close()
 		a.retryAfter = retryAfter(resp.Header)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return a, err
+	case resp.StatusCode >= 300:
+		return a, errRedirect
 	}
 	return a, a.read(resp.Body)
 }
+
+// errRedirect is what a standby answers that does not forward requests.
+var errRedirect = errors.New("the answer is a redirect, which is not followed")
 
 // read takes the secret and what the client's own type leaves out.
 func (a *answer) read(body io.Reader) error {

@@ -97,23 +97,34 @@ func (e *LoginError) refused(ctx context.Context, token *tokenfile.Token, err er
 	e.Audience, e.Subject, e.Expiry, e.now = token.Audience(), token.Subject(), token.Expiry(), time.Now()
 	e.Reason = reasonOf(ctx, err)
 	e.Err = err
-	scrub(err, token.Raw())
 }
 
-// scrub takes out of the client's own error what must not be printed: a server
-// or proxy that quotes the request's body, and a password in the address.
-func scrub(err error, secret string) {
+// scrub takes out of an error what must not be printed: a server or proxy that
+// quotes the request, and a password in the address.
+func scrub(err error, secret string) error {
 	var refused *api.ResponseError
-	if !errors.As(err, &refused) {
-		return
+	if errors.As(err, &refused) {
+		for i, text := range refused.Errors {
+			refused.Errors[i] = withoutToken(text, secret)
+		}
+		if u, err := url.Parse(refused.URL); err == nil && u.User != nil {
+			refused.URL = u.Redacted()
+		}
 	}
-	for i, text := range refused.Errors {
-		refused.Errors[i] = withoutToken(text, secret)
+	if text := err.Error(); withoutToken(text, secret) != text {
+		return &scrubbed{text: withoutToken(text, secret), timeout: errors.Is(err, context.DeadlineExceeded)}
 	}
-	if u, err := url.Parse(refused.URL); err == nil && u.User != nil {
-		refused.URL = u.Redacted()
-	}
+	return err
 }
+
+// scrubbed is in place of an error that quotes a secret, and so of its chain.
+type scrubbed struct {
+	text    string
+	timeout bool
+}
+
+func (e *scrubbed) Error() string        { return e.text }
+func (e *scrubbed) Is(target error) bool { return e.timeout && target == context.DeadlineExceeded }
 
 // withoutToken removes secret and each of its parts that is long enough to be
 // of any use, whoever quotes only some of it.
@@ -146,7 +157,7 @@ func causeText(err error) string {
 	answer := fmt.Sprintf("the server answered %d %s", refused.StatusCode, quote(text))
 	// What was put around the client's error, as a ctx that ended meanwhile.
 	if around, found := strings.CutSuffix(err.Error(), refused.Error()); found && around != "" {
-		answer = clean(around) + " " + answer
+		answer = clean(strings.TrimSpace(around)) + " " + answer
 	}
 	return answer
 }

@@ -46,7 +46,7 @@ func (e *LoginError) hint() string {
 	case Sealed:
 		return "the server is sealed, and answers again once someone unseals it"
 	case Standby:
-		return "this node is a standby and does not reach an active one"
+		return "this node is a standby that does not reach, or does not forward to, an active one: address the active node"
 	case Unreachable:
 		if errors.As(e.Err, new(x509.UnknownAuthorityError)) {
 			return "the client does not trust who signed the server's certificate: set " + api.EnvVaultCACert

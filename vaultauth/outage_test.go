@@ -316,7 +316,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 				time.Sleep(119 * time.Second)
 				assert.Equal(t, 1, b.requests("login", 429))
 				b.server.SetFault(nil)
-				time.Sleep(time.Minute)
+				time.Sleep(64 * time.Second) // half as long again, and a pause
 				synctest.Wait()
 				assert.NoError(t, b.session.Ready(t.Context()))
 			})

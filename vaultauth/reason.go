@@ -81,6 +81,7 @@ var said = []struct {
 	{"could not be found", NoSuchRole},
 	{"invalid role name", NoSuchRole},
 	{"missing role", NoSuchRole},
+	{"missing client token", NoSuchPath}, // the path is no login, in this namespace
 	{"permission denied", PermissionDenied},
 }
 
@@ -91,6 +92,8 @@ func reasonOf(ctx context.Context, err error) Reason {
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
 			return Canceled
+		case errors.Is(err, errRedirect):
+			return Standby
 		case errors.Is(err, errWrapped), errors.Is(err, errMFA), errors.Is(err, errNoToken), errors.Is(err, errBadAnswer):
 			return BadAnswer
 		}
@@ -136,6 +139,11 @@ func isDead(err error) bool {
 	}
 	text := strings.Join(refused.Errors, "\n")
 	return strings.Contains(text, "permission denied") && !deniedByPolicy(text)
+}
+
+// isDeadText knows Vault's text of a 403 for a dead token, which OpenBao does not have.
+func isDeadText(text string) bool {
+	return strings.Contains(text, "2 errors occurred") && strings.Contains(text, "permission denied") && strings.Contains(text, "invalid token")
 }
 
 // deniedByPolicy knows the text of a 403 for what a living token may not do.

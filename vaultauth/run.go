@@ -33,7 +33,7 @@ func (s *Session) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer s.end(ctx)
-	r := &run{Session: s, alike: true, soon: newPauses(soon), slow: newPauses(slow), died: newPauses(died)}
+	r := &run{Session: s, alike: true, soon: newPauses(soon), dark: newPauses(dark), slow: newPauses(slow), died: newPauses(died)}
 	r.adopt()
 	if r.do == login && s.Splay > 0 {
 		r.next(login, time.Now().Add(part(s.Splay, s.uniform())))
@@ -54,7 +54,7 @@ func (s *Session) enter() bool {
 	if s.running {
 		return false
 	}
-	s.running, s.waiting = true, false
+	s.running, s.waiting = true, s.Splay > 0 && s.current.Load() == nil
 	return true
 }
 
@@ -76,7 +76,9 @@ func (s *Session) end(ctx context.Context) {
 			s.log(slog.LevelWarn, "the token was not revoked and lives until its lease ends", "error", causeText(err))
 		}
 	}
-	if s.Client.Token() == l.token {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.former.has(s.Client.Token()) {
 		s.Client.ClearToken()
 	}
 }
@@ -87,7 +89,7 @@ type run struct {
 	do action
 	at time.Time
 
-	soon, slow, died *pauses
+	soon, dark, slow, died *pauses
 
 	alike  bool             // see lease.plan
 	reborn bool             // the current token replaced a dead one
@@ -117,6 +119,9 @@ func (r *run) adopt() {
 // wait returns true when it is time to act, and false when ctx has ended.
 func (r *run) wait(ctx context.Context) bool {
 	for ctx.Err() == nil {
+		if !time.Now().Before(r.at) { // before any look-up
+			return true
+		}
 		timer := time.NewTimer(time.Until(r.at))
 		var look <-chan time.Time
 		if r.do == login && r.reason.aboutToken() {
@@ -164,7 +169,7 @@ func (r *run) timeout() time.Duration {
 
 // login makes one attempt.
 func (r *run) login(ctx context.Context) {
-	if r.limit.Wait(ctx) != nil {
+	if r.allow(ctx) != nil {
 		return
 	}
 	before := r.current.Load()
@@ -196,6 +201,7 @@ func (r *run) login(ctx context.Context) {
 			r.endure() // it lived until its planned end
 		}
 		r.soon.reset()
+		r.dark.reset()
 		r.slow.reset()
 		r.loggedIn(a, start, r.why(before))
 		r.adopt()
@@ -236,10 +242,13 @@ func (r *run) why(before *lease) string {
 // pause is how long to wait after a failed attempt.
 func (r *run) pause(reason Reason, retryAfter time.Duration) time.Duration {
 	pauses := r.slow
-	if reason.passesSoon() {
+	switch {
+	case reason.passesSoon():
 		pauses = r.soon
+	case reason == PermissionDenied:
+		pauses = r.dark
 	}
-	return max(pauses.next(), retryAfter)
+	return pauses.after(retryAfter)
 }
 
 // renew makes one attempt to extend the lease.
@@ -249,7 +258,7 @@ func (r *run) renew(ctx context.Context) {
 		r.adopt()
 		return
 	}
-	if r.limit.Wait(ctx) != nil {
+	if r.allow(ctx) != nil {
 		return
 	}
 	bound, cancel := context.WithTimeout(ctx, r.timeout())
@@ -266,7 +275,10 @@ func (r *run) renew(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	scrub(err, l.token)
+	if r.current.Load() != l { // Login was faster
+		r.adopt()
+		return
+	}
 	reason := r.failed(ctx, renew, err)
 	now := time.Now()
 	switch {
@@ -323,7 +335,10 @@ func (r *run) endure() {
 // login comes at once, unless the token came from such a login and did not
 // live for long.
 func (r *run) bury(l *lease) {
-	r.current.CompareAndSwap(l, nil)
+	if !r.current.CompareAndSwap(l, nil) { // Login was faster
+		r.adopt()
+		return
+	}
 	var pause time.Duration
 	if r.reborn && time.Since(l.born) < youngest {
 		pause = r.died.next()

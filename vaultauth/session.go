@@ -28,7 +28,10 @@ import (
 // then Run in a goroutine. The fields are set before first use and not changed
 // after. All methods may be called by many goroutines.
 type Session struct {
-	Client *api.Client    // required; its token belongs to the session
+	// Client is required, and its token belongs to the session. That of
+	// NewSession carries the token of the first login, in place of which its
+	// transport sends the current one.
+	Client *api.Client
 	Method api.AuthMethod // required; usually a *Method
 
 	// Namespace is where logins and renewals go if that is not the Client's
@@ -40,17 +43,19 @@ type Session struct {
 	// spreads so. If zero, Run logs in at once.
 	Splay time.Duration
 
-	// KeepToken keeps a token for as long as it can be renewed. Without it one
-	// early renewal of a session's first token is a login instead, so that the
-	// tokens of a fleet do not all reach their max TTL in the same hour.
+	// KeepToken keeps a token for as long as it can be renewed. Without it, one
+	// in six renewals of a token that was had at a start or after an outage is
+	// a login instead, until there was one, so that the tokens of a fleet do
+	// not all reach their max TTL in the same hour.
 	KeepToken bool
 
 	// RevokeAtEnd makes Run revoke the token when its ctx has ended, within
-	// five seconds. Leases of secrets that were read with it end as well.
+	// five seconds. Leases of secrets that were read with it end as well; the
+	// tokens before it end by themselves.
 	RevokeAtEnd bool
 
 	// OnLogin, if set, is called after each login, with the server's answer,
-	// once Client has the new token; the one before it works on until its own
+	// once requests get the new token; the one before it works on until its own
 	// lease ends, and with it the leases of dynamic secrets that were read
 	// with it. It is called by one goroutine at a time and delays the session
 	// while it runs; it must not call the session's own Login.
@@ -66,17 +71,21 @@ type Session struct {
 	changed chan struct{}         // to Run: Login was called
 	prepare sync.Once
 	random  func() float64 // for tests; nil: math/rand/v2
+	wired   bool           // Client's transport is the session's
 
 	mu       sync.Mutex // what follows
 	running  bool
 	suspect  uint64        // the last token that got a 403, as formerTokens knows it
 	settled  chan struct{} // closed at the end of each login and of each examination of a suspect
 	lookedUp time.Time     // when a look-up last found the token alive, or nothing out
-	waiting  bool          // Run will not log in soon: it pauses, or OnLogin runs
+	waiting  bool          // Run pauses before the next login
+	telling  int           // how many are in OnLogin
+	surely   bool          // the suspect's 403 said that it is dead
+	doubtful bool          // that was untrue once
 	former   formerTokens
 	stats    Stats
-	last     error             // why the last attempt failed, nil after one that did not
-	told     map[action]string // the failure of each that was last logged
+	last     error           // why the last attempt failed, nil after one that did not
+	told     map[string]bool // the failures that were logged since the last success
 }
 
 // NewSession makes a client from config, nil for api.DefaultConfig, and a
@@ -85,24 +94,37 @@ type Session struct {
 // token, and a request that is refused because its token was revoked is
 // repeated once, after one new login that all callers share.
 //
-// A client of such a session that is given another token sends that one.
+// A client of such a session that is given another token sends that one,
+// unless it is the environment's. The token goes to the client's server only:
+// a clone with another address sends none but its own. Set what belongs to the
+// http.Transport (idle connections, TLS) on config before: the client's own
+// methods for it do not know the session's transport. config is not changed.
 func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
 	if config == nil {
 		config = api.DefaultConfig()
 	}
-	client, err := api.NewClient(config) // fills in the transport
+	plain, err := api.NewClient(config) // reads the environment, fills in the transport
 	if err != nil {
 		return nil, fmt.Errorf("vaultauth: %w", err)
 	}
-	s := &Session{Client: client, Method: method}
-	// A clone reads the environment again, even where the client did not.
-	if clone, err := client.Clone(); err == nil {
-		s.former.add(clone.Token())
-	}
+	s := &Session{Method: method, wired: true}
+	// Another configuration, with another http.Client: the caller's may be used
+	// for other things, or for another session.
+	own := plain.CloneConfig()
+	own.DisableRedirects, own.CloneTLSConfig = config.DisableRedirects, config.CloneTLSConfig
 	// A clone parses the address again. That of a socket has become part of
 	// the transport by now, and could not be set on the session's.
-	config.Address, config.AgentAddress = client.Address(), ""
-	config.HttpClient.Transport = s.Transport(config.HttpClient.Transport)
+	own.Address, own.AgentAddress = plain.Address(), ""
+	own.HttpClient.Transport = s.Transport(own.HttpClient.Transport)
+	if s.Client, err = api.NewClient(own); err != nil {
+		return nil, fmt.Errorf("vaultauth: %w", err)
+	}
+	s.Client.SetHeaders(plain.Headers())
+	s.Client.SetToken(plain.Token())
+	// A clone reads the environment again, even where the client did not.
+	if clone, err := s.Client.Clone(); err == nil {
+		s.former.add(clone.Token())
+	}
 	return s, nil
 }
 
@@ -112,14 +134,19 @@ func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
 //
 // It may also be called at any later time, to have a new token: policies, for
 // one, are those of the time of the login. Run then goes on with that token.
+// Those who call it while another Login runs share one more login.
 func (s *Session) Login(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	asked := time.Now()
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.done()
+	if l := s.current.Load(); l != nil && l.born.After(asked) {
+		return nil // someone else was asked for the same, and did it meanwhile
+	}
 	start := time.Now()
 	var a answer
 	var err error
@@ -158,6 +185,9 @@ func (s *Session) loginOther(ctx context.Context) (answer, error) {
 	return answer{secret: secret}, err
 }
 
+// allow waits until another request may be sent.
+func (s *Session) allow(ctx context.Context) error { return sleep(ctx, s.limit.Reserve().Delay()) }
+
 // signal wakes whoever reads c, now or later.
 func signal(c chan struct{}) {
 	select {
@@ -182,7 +212,7 @@ func (s *Session) check() error {
 		s.turn = make(chan struct{}, 1)
 		s.doubted = make(chan struct{}, 1)
 		s.changed = make(chan struct{}, 1)
-		s.limit = rate.NewLimiter(rate.Every(floor), 2)
+		s.limit = rate.NewLimiter(rate.Every(floor), 3)
 		s.mu.Lock()
 		s.settled = make(chan struct{})
 		s.mu.Unlock()
@@ -193,6 +223,8 @@ func (s *Session) check() error {
 // loginClient is Client in the namespace of logins and renewals, and without a
 // token for methods that would send it.
 func (s *Session) loginClient() *api.Client {
+	s.mu.Lock() // the library copies a client, its token too, without a lock
+	defer s.mu.Unlock()
 	client := s.Client
 	switch s.Namespace {
 	case "":
@@ -213,8 +245,13 @@ func (s *Session) loggedIn(a answer, start time.Time, why string) {
 	s.current.Store(l)
 	s.former.add(s.Client.Token()) // from the environment, or from before the session
 	s.former.add(l.token)
-	s.Client.SetToken(l.token)
-	s.waiting, s.lookedUp = s.OnLogin != nil, time.Time{}
+	if !s.wired || s.stats.Logins == 0 {
+		s.Client.SetToken(l.token)
+	}
+	s.waiting, s.doubtful, s.lookedUp = false, false, time.Time{}
+	if s.OnLogin != nil {
+		s.telling++
+	}
 	s.stats.loggedIn(l)
 	s.succeeded()
 	s.settle()
@@ -225,10 +262,12 @@ func (s *Session) loggedIn(a answer, start time.Time, why string) {
 		s.log(slog.LevelWarn, "the role's tokens end after a number of uses: set its token_num_uses to 0", "uses", a.numUses)
 	}
 	if s.OnLogin != nil {
+		defer func() { // also after a panic
+			s.mu.Lock()
+			s.telling--
+			s.mu.Unlock()
+		}()
 		s.OnLogin(a.secret)
-		s.mu.Lock()
-		s.waiting = false
-		s.mu.Unlock()
 	}
 }
 
@@ -244,7 +283,7 @@ func (s *Session) Ready(ctx context.Context) error {
 		return nil
 	}
 	s.mu.Lock()
-	last, running := s.last, s.running
+	last, running, logins := s.last, s.running, s.stats.Logins
 	s.mu.Unlock()
 	switch {
 	case last != nil:
@@ -254,6 +293,12 @@ func (s *Session) Ready(ctx context.Context) error {
 			ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
 	case l != nil:
 		return fmt.Errorf("vaultauth: %w: the lease ended at %s", ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
+	}
+	switch {
+	case logins > 0 && running:
+		return fmt.Errorf("vaultauth: %w: the token is dead, and a login is due", ErrNotLoggedIn)
+	case logins > 0:
+		return fmt.Errorf("vaultauth: %w: Run has ended", ErrNotLoggedIn)
 	}
 	return fmt.Errorf("vaultauth: %w yet", ErrNotLoggedIn)
 }

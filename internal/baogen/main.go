@@ -41,6 +41,7 @@ var table = []pair{
 	{"vaultauth", "baoauth"}, // packages, their paths, and the first word of errors
 	{"github.com/hashicorp/vault/api", "github.com/openbao/openbao/api/v2"},
 	{"Vault's Go client", "OpenBao's own client"},
+	{"CloneTLSConfig", "DisableEnvironment"}, // what one has and CloneConfig leaves out
 	{"defaultProduct = Vault", "defaultProduct = OpenBao"},
 	{"//lint:ignore SA1019 see above", "// deprecated in Vault's client only"},
 }
