@@ -92,7 +92,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 // it would get the token.
 func newHTTPClient(uri string) *http.Client {
 	transport := &http.Transport{
-		MaxIdleConns: 2, IdleConnTimeout: time.Minute,
+		DisableKeepAlives:      true, // one request in hours; an idle connection has goroutines
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  answerTimeout,
 		MaxResponseHeaderBytes: maxAnswer,

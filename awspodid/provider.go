@@ -34,6 +34,7 @@ const providerName = "podtoken"
 // It caches. Nobody waits while credentials are valid: they are refreshed in
 // the background, early, and used on while a refresh fails, until they really
 // expire. It needs no Close: a goroutine lives only while a refresh runs.
+// A service that answers ExpiredToken nevertheless is a case for Invalidate.
 //
 // Use one Provider in a program. All methods may be called by many goroutines.
 type Provider struct {
@@ -87,7 +88,9 @@ func New(optFns ...func(*Options)) (*Provider, error) {
 	if o.Mechanism == "" && !in.none(m.other()) {
 		p.log(slog.LevelInfo, fmt.Sprintf("both %s and %s are injected: using %s, as the SDK's chain would", m, m.other(), m))
 	}
-	p.fetcher = newFetcher(o, m)
+	if p.fetcher, err = newFetcher(o, m); err != nil {
+		return nil, &InjectionError{Mechanism: m, Err: err, Injection: in}
+	}
 	return p, nil
 }
 
@@ -144,14 +147,15 @@ func isMisconfigured(err error) bool {
 		errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
 }
 
-func newFetcher(o *Options, m Mechanism) fetcher {
+func newFetcher(o *Options, m Mechanism) (fetcher, error) {
 	env := lookup(o.Lookup)
 	source := &tokenfile.Source{Path: env.get(m.file()), Audience: o.audience(m)}
 	if m == WebIdentity {
+		client, err := newSTSClient(o)
 		return &webIdentity{
 			role: env.get(roleARN), name: firstOf(o.SessionName, env.get(sessionName)), duration: o.Duration,
-			source: source, client: newSTSClient(o),
-		}
+			source: source, client: client,
+		}, err
 	}
 	client := o.HTTPClient
 	if client == nil {
@@ -162,7 +166,7 @@ func newFetcher(o *Options, m Mechanism) fetcher {
 		direct.CheckRedirect = noRedirect
 		client = &direct
 	}
-	return &agent{uri: env.get(fullURI), source: source, client: client}
+	return &agent{uri: env.get(fullURI), source: source, client: client}, nil
 }
 
 // Mechanism is the one in use, or "" if it is the fall-back.

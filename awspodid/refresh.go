@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/podtoken/podtoken/tokenfile"
 )
 
 // When to refresh. AWS's SDKs of other languages have the same rule.
@@ -15,7 +18,8 @@ const (
 	mandatory  = time.Minute      // before the end a failed refresh is repeated soon
 	retryLong  = 5 * time.Minute  // to twice that after a failed refresh, before
 	retrySoon  = 5 * time.Second  // to twice that, in the mandatory window
-	lookAgain  = 5 * time.Second  // how soon a cache asks again while a refresh is due
+	lookAgain  = time.Second      // how soon a cache asks again while a refresh is due
+	margin     = time.Second      // before their end, in which a request may still be on its way
 	flightTime = 30 * time.Second // bounds a fetch with all its attempts
 )
 
@@ -35,6 +39,7 @@ func advisory(left time.Duration) time.Duration {
 type held struct {
 	creds   aws.Credentials // Expires is when to ask again
 	expiry  time.Time       // theirs
+	usable  time.Time       // until when they are handed out
 	refresh time.Time       // when to refresh them
 }
 
@@ -47,6 +52,7 @@ func hold(creds aws.Credentials, now time.Time) *held {
 	if !creds.CanExpire {
 		h.expiry, h.refresh = now.Add(time.Hour), now.Add(time.Hour)
 	}
+	h.usable = h.expiry.Add(-margin)
 	h.creds.Expires, h.creds.CanExpire = h.refresh, true
 	return h
 }
@@ -56,8 +62,8 @@ func hold(creds aws.Credentials, now time.Time) *held {
 func (h *held) vend(now time.Time) aws.Credentials {
 	creds := h.creds
 	creds.Expires = now.Add(lookAgain)
-	if h.expiry.Before(creds.Expires) {
-		creds.Expires = h.expiry
+	if h.usable.Before(creds.Expires) {
+		creds.Expires = h.usable
 	}
 	return creds
 }
@@ -74,11 +80,12 @@ type flight struct {
 	done  chan struct{}
 	creds aws.Credentials
 	err   error
+	last  atomic.Pointer[error] // of the last attempt, while there are others
 }
 
 // Retrieve returns credentials. While there are valid ones it never waits, and
 // starts a refresh in the background if one is due; it does not fail while
-// they are valid. Without any it waits for a fetch that all callers share, and
+// they are valid, up to a second before their end, for what is on its way. Without any it waits for a fetch that all callers share, and
 // that goes on if ctx, which is the caller's alone, ends.
 //
 // Expires of the credentials is when to ask again, which the SDK's cache does.
@@ -94,7 +101,7 @@ func (p *Provider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	switch {
 	case h != nil && now.Before(h.refresh):
 		return h.creds, nil
-	case h != nil && now.Before(h.expiry):
+	case h != nil && now.Before(h.usable):
 		p.refresh(ctx, now)
 		return h.vend(now), nil
 	}
@@ -116,7 +123,7 @@ func (p *Provider) wait(ctx context.Context, now time.Time) (aws.Credentials, er
 		return aws.Credentials{}, err
 	}
 	p.mu.Lock()
-	if h := p.current.Load(); h != nil && now.Before(h.expiry) { // another caller was faster
+	if h := p.current.Load(); h != nil && now.Before(h.usable) { // another caller was faster
 		p.mu.Unlock()
 		return h.vend(now), nil
 	}
@@ -134,7 +141,11 @@ func (p *Provider) wait(ctx context.Context, now time.Time) (aws.Credentials, er
 	case <-f.done:
 		return f.creds, f.err
 	case <-ctx.Done():
-		return aws.Credentials{}, fmt.Errorf("awspodid: waiting for credentials: %w", context.Cause(ctx))
+		err := fmt.Errorf("awspodid: waiting for credentials of %s: %w", p.mechanism, context.Cause(ctx))
+		if last := f.last.Load(); last != nil {
+			err = fmt.Errorf("%w; the last attempt: %w", err, *last)
+		}
+		return aws.Credentials{}, err
 	}
 }
 
@@ -146,7 +157,7 @@ func (p *Provider) start(ctx context.Context) {
 		defer p.finish(f)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
 		defer cancel()
-		f.creds, f.err = p.attempts(ctx)
+		f.creds, f.err = p.attempts(ctx, f)
 	}()
 }
 
@@ -155,12 +166,13 @@ var errAbandoned = errors.New("awspodid: the fetch did not finish")
 
 // attempts fetches until it succeeds, in the SDK's own rhythm. Each attempt
 // reads the token anew.
-func (p *Provider) attempts(ctx context.Context) (aws.Credentials, error) {
+func (p *Provider) attempts(ctx context.Context, f *flight) (aws.Credentials, error) {
 	for attempt := 1; ; attempt++ {
 		creds, err := p.fetcher.fetch(ctx)
 		if err == nil || attempt >= p.retryer.MaxAttempts() || !p.retryer.IsErrorRetryable(err) {
 			return creds, err
 		}
+		f.last.Store(&err)
 		delay, e := p.retryer.RetryDelay(attempt, err)
 		if e != nil {
 			return creds, err
@@ -181,7 +193,7 @@ func (p *Provider) finish(f *flight) {
 	p.mu.Lock()
 	p.flight = nil
 	h := p.current.Load()
-	alive := h != nil && now.Before(h.expiry)
+	alive := h != nil && now.Before(h.usable)
 	var tell bool
 	if f.err == nil {
 		p.stats.Fetches++
@@ -201,10 +213,10 @@ func (p *Provider) finish(f *flight) {
 		}
 	}
 	p.mu.Unlock()
-	close(f.done)
+	defer close(f.done) // after the log: no line comes late
 	switch {
 	case f.err == nil:
-		p.log(slog.LevelDebug, "fetched credentials", "expiry", h.expiry, "refresh", h.refresh, "after a failure", tell)
+		p.log(slog.LevelDebug, "fetched credentials", "expiry", h.expiry, "refresh", h.refresh, "recovered", tell)
 	case tell && alive:
 		p.log(slog.LevelWarn, "the refresh failed, the credentials are used on until they expire", "expiry", h.expiry, "error", f.err.Error())
 	case tell:
@@ -229,6 +241,9 @@ func nextRefresh(h *held, now time.Time) time.Time {
 // pause is how long a failure is remembered when there are no credentials, so
 // that a loop of callers does not become a loop of requests.
 func pause(err error) time.Duration {
+	if errors.As(err, new(*tokenfile.Error)) {
+		return 0 // nothing was sent
+	}
 	if heals(err) {
 		return uniform(time.Second/2, 3*time.Second/2)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/podtoken/podtoken/awspodid"
 	"github.com/podtoken/podtoken/awspodid/awspodidtest"
+	"github.com/podtoken/podtoken/tokenfile"
 )
 
 // total counts the requests that reached anyone.
@@ -188,6 +189,55 @@ func TestShortLivedCredentialsAreNotAskedForAtEveryCall(t *testing.T) {
 		}
 		assert.Less(t, b.agent.Counts().Total(), 20)
 	})
+}
+
+func TestMendedTokenFileIsUsedAtTheNextCall(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		kubelet := b.pod.PodIdentity
+		if kubelet == nil {
+			kubelet = b.pod.WebIdentity
+		}
+		require.NoError(b, kubelet.Volume.Write("torn"))
+		p := b.provider()
+		_, err := p.Retrieve(b.Context())
+		require.ErrorIs(b, err, tokenfile.ErrMalformed)
+		require.NoError(b, kubelet.Rotate())
+		_, err = p.Retrieve(b.Context())
+		assert.NoError(b, err)
+	})
+}
+
+func TestCallerWithAShortDeadlineIsToldOfTheLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := podIdentity(t)
+		b.agent.SetUpstream(awspodidtest.InternalError)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := b.provider().Retrieve(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "EKS Pod Identity")
+		assert.ErrorContains(t, err, "InternalServerException")
+		time.Sleep(time.Minute) // until the fetch, which goes on, has ended
+	})
+}
+
+func TestEndpointsOfTheEnvironmentAreThoseOfSTS(t *testing.T) {
+	for variable, host := range map[string]string{
+		"AWS_USE_FIPS_ENDPOINT": "sts-fips.eu-central-1.amazonaws.com", "AWS_USE_DUALSTACK_ENDPOINT": "sts.eu-central-1.api.aws",
+		"AWS_ENDPOINT_URL_STS": "sts.example.com",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			value := "true"
+			if variable == "AWS_ENDPOINT_URL_STS" {
+				value = "https://" + host
+			}
+			t.Setenv(variable, value)
+			b := webIdentity(t)
+			_, _ = b.provider().Retrieve(t.Context())
+			require.NotEmpty(t, b.sts.Requests())
+			assert.Equal(t, host, b.sts.Requests()[0].Host)
+		})
+	}
 }
 
 func TestInvalidateFetchesOthers(t *testing.T) {

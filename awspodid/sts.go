@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -29,19 +30,27 @@ type webIdentity struct {
 	client   stscreds.AssumeRoleWithWebIdentityAPIClient
 }
 
-func newSTSClient(o *Options) stscreds.AssumeRoleWithWebIdentityAPIClient {
+// newSTSClient makes the client as the SDK's configuration says: endpoints,
+// FIPS, certificates.
+func newSTSClient(o *Options) (stscreds.AssumeRoleWithWebIdentityAPIClient, error) {
 	if o.STSClient != nil {
-		return o.STSClient
+		return o.STSClient, nil
 	}
-	return sts.New(sts.Options{
-		Region:      o.region(),
-		Credentials: aws.AnonymousCredentials{},
-		Retryer:     aws.NopRetryer{}, // the provider repeats, with a token that is read anew
-		HTTPClient: &http.Client{
-			Transport:     awshttp.NewBuildableClient().GetTransport(),
-			CheckRedirect: noRedirect,
-		},
-	}, append(slices.Clone(o.STSOptions), func(o *sts.Options) { o.HTTPClient = &guarded{o.HTTPClient} })...)
+	cfg, err := config.LoadDefaultConfig(context.Background(),
+		config.WithRegion(o.region()),
+		config.WithCredentialsProvider(aws.AnonymousCredentials{}),
+		config.WithDefaultsMode(aws.DefaultsModeLegacy),                    // another may ask IMDS
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // the provider repeats, with a token that is read anew
+	)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
+		transport := c.GetTransport()
+		transport.DisableKeepAlives = true // one request in an hour; an idle connection has goroutines
+		cfg.HTTPClient = &http.Client{Transport: transport, Timeout: c.GetTimeout(), CheckRedirect: noRedirect}
+	}
+	return sts.NewFromConfig(cfg, append(slices.Clone(o.STSOptions), func(o *sts.Options) { o.HTTPClient = &guarded{o.HTTPClient} })...), nil
 }
 
 // noRedirect lets no redirect take a token elsewhere.
