@@ -28,6 +28,10 @@ var budgets = []budget{
 	{baoOurLogin, "within 5 % of " + baoPeerLogin, costs(baoOurLogin, atMost(1.05))},
 	{vaultOurRead, "at most 1.1 × " + vaultPeerRead, costs(vaultOurRead, atMost(1.1))},
 	{baoOurRead, "at most 1.1 × " + baoPeerRead, costs(baoOurRead, atMost(1.1))},
+	{awsOurHot, "no slower than " + awsPeerHot, costs(awsOurHot, atMost(1))},
+	{awsOurHot, "0 allocations", allocates(awsOurHot, 0, 0)},
+	{awsOurLate, "no caller waits while credentials are valid", nobodyWaits(awsOurLate)},
+	{awsBothLate, "no caller waits while credentials are valid", nobodyWaits(awsBothLate)},
 }
 
 // Verdict is a budget against what was measured.
@@ -84,5 +88,18 @@ func scales(work string) func(*Report) (string, bool) {
 		}
 		share := one.Ratio / two.Ratio
 		return fmt.Sprintf("2 procs do %s the work of 1, %.0f %% of what the base gains", times(two.Gain), 100*share), share >= 0.9
+	}
+}
+
+// nobodyWaits is the budget of those who call while a refresh hangs. By count,
+// not by time: the refresh does not end before the callers have come back.
+func nobodyWaits(work string) func(*Report) (string, bool) {
+	return func(r *Report) (string, bool) {
+		i := slices.IndexFunc(r.Refreshes, func(late Refresh) bool { return late.Work == work })
+		if i < 0 || !r.Refreshes[i].Valid {
+			return notMeasured, true
+		}
+		late := r.Refreshes[i]
+		return fmt.Sprintf("%d of %d wait", late.Waited, late.Callers), late.Waited == 0
 	}
 }

@@ -20,7 +20,11 @@ func within() *Report {
 			Row{Work: baoOurLogin, Procs: procs, Ratio: 1.05},
 			Row{Work: vaultOurRead, Procs: procs, Ratio: 1.1},
 			Row{Work: baoOurRead, Procs: procs, Ratio: 1.1},
+			Row{Work: awsOurHot, Procs: procs, Ratio: 1},
 		)
+	}
+	for _, work := range []string{awsOurLate, awsBothLate} {
+		r.Refreshes = append(r.Refreshes, Refresh{Work: work, Callers: 10, Valid: true})
 	}
 	return r
 }
@@ -47,6 +51,8 @@ func TestEachBudgetAtItsLimitAndBeyond(t *testing.T) {
 		"a login to OpenBao is slower":   {baoOurLogin, 2, func(r *Row) { r.Ratio = 1.06 }, 1},
 		"a session slows requests down":  {vaultOurRead, 1, func(r *Row) { r.Ratio = 1.11 }, 1},
 		"a session for OpenBao does":     {baoOurRead, 2, func(r *Row) { r.Ratio = 1.11 }, 1},
+		"slower than the SDK's cache":    {awsOurHot, 1, func(r *Row) { r.Ratio = 1.01 }, 1},
+		"credentials allocate":           {awsOurHot, 1, func(r *Row) { r.AllocsPerOp = 1 }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := within()
@@ -64,6 +70,26 @@ func TestEachBudgetAtItsLimitAndBeyond(t *testing.T) {
 			}
 			assert.Equal(t, c.missed, missed)
 			assert.Equal(t, c.missed == 0, r.holds())
+		})
+	}
+}
+
+func TestBudgetOfThoseWhoCallDuringARefresh(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Refresh)
+		holds  bool
+		answer string
+	}{
+		"nobody waits":            {func(*Refresh) {}, true, "yes"},
+		"one waits":               {func(r *Refresh) { r.Waited = 1 }, false, "NO"},
+		"they wait for the first": {func(r *Refresh) { r.Waited, r.Valid = 10, false }, true, notMeasured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := within()
+			c.change(&r.Refreshes[1])
+			r.Budgets = r.judge()
+			assert.Equal(t, c.holds, r.holds())
+			assert.Equal(t, c.answer, r.Budgets[len(r.Budgets)-1].answer())
 		})
 	}
 }

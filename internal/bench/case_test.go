@@ -110,6 +110,10 @@ func TestNamesAreUniqueAndBasesExist(t *testing.T) {
 		names[c.Name] = true
 		assert.True(t, names[c.Base], "%s stands before its base, or has none", c.Name)
 	}
+	for _, r := range refreshes {
+		assert.False(t, names[r.name], "%s is there twice", r.name)
+		names[r.name] = true
+	}
 	for _, b := range budgets {
 		assert.True(t, names[b.Work], "a budget of %s, which is not measured", b.Work)
 	}

@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // The rows that others are compared with, and those that budgets name.
 const (
 	bareRead  = "open+read+close, bare"
@@ -19,6 +21,12 @@ const (
 	baoOurLogin    = "baoauth Method.Login"
 	baoPeerRead    = "openbao/api Read"
 	baoOurRead     = "openbao/api Read, baoauth Session"
+
+	awsPeerHot  = "aws.CredentialsCache Retrieve, hot"
+	awsOurHot   = "awspodid Provider.Retrieve, hot"
+	awsPeerLate = "aws.CredentialsCache, a window of 5 min"
+	awsOurLate  = "awspodid Provider"
+	awsBothLate = "awspodid Provider in aws.CredentialsCache"
 )
 
 // cases are the rows of the table, in its order.
@@ -52,4 +60,15 @@ var cases = []Case{
 	{Name: vaultOurRead, Base: vaultPeerRead, Sends: true, setup: overLoopback(vaultSession)},
 	{Name: baoPeerRead, Base: baoPeerRead, Sends: true, setup: overLoopback(baoBare)},
 	{Name: baoOurRead, Base: baoPeerRead, Sends: true, setup: overLoopback(baoSession)},
+
+	{Name: awsPeerHot, Base: awsPeerHot, setup: credentials(awsCache)},
+	{Name: awsOurHot, Base: awsPeerHot, setup: credentials(awsProvider)},
+	{Name: "the same, in aws.CredentialsCache", Base: awsPeerHot, setup: credentials(awsProviderInCache)},
+}
+
+// refreshes are the rows of the second table.
+var refreshes = []refresh{
+	{awsPeerLate, awsCache, func(plan) time.Duration { return cacheWindow + 100*time.Millisecond }},
+	{awsOurLate, awsProvider, plan.life},
+	{awsBothLate, awsProviderInCache, plan.life},
 }

@@ -1,9 +1,10 @@
 // Command bench measures what a token costs, in one run that prints one
 // table: package tokenfile in each of its triggers, logins of vaultauth and
-// baoauth and requests through their sessions, the libraries that a program
-// would otherwise use, and the least that the system charges for the same
-// work. A second table holds the budgets of the packages against what was
-// measured.
+// baoauth and requests through their sessions, credentials of awspodid, the
+// libraries that a program would otherwise use, and the least that the system
+// charges for the same work. A second table has those who call while a refresh
+// of AWS credentials hangs. A third holds the budgets of the packages against
+// what was measured.
 //
 //	go run ./internal/bench            Markdown, in a minute or two
 //	go run ./internal/bench -json      the same for programs
@@ -18,8 +19,8 @@
 //
 // The rows stand in groups, each with the row that the others are compared
 // with: reads of a file that did not change, reads of one that was replaced
-// just before, tokens from memory, logins to Vault and to OpenBao, and requests
-// to them by a client that is logged in.
+// just before, tokens from memory, logins to Vault and to OpenBao, requests to
+// them by a client that is logged in, and AWS credentials from memory.
 //
 // A column "ns/op" is the median over all rounds; "spread" is the range of
 // the middle half of them. A round runs every row once for some milliseconds
@@ -63,4 +64,15 @@
 // A session's transport looks up the current token and copies the request's
 // headers. A tenth of a request to a server that does nothing is its budget,
 // so that nobody needs to think of it.
+//
+// Hot credentials are those that awspodid's Provider or the SDK's cache holds
+// and need not refresh. For a Pod Identity agent there is a function that
+// answers at once. IRSA's differ in what happens at a refresh only.
+//
+// In the second table that function does not answer. Credentials are due to be
+// refreshed, and still valid: within the five minutes before their end for the
+// cache of the SDK's chain, within awspodid's window for its own. When somebody's
+// call has made the request, all callers come at once. The request goes on when
+// they are back, or after a second (a quarter of one with -quick), and those
+// who came back only then have waited for it. An agent in trouble takes longer.
 package main

@@ -3,11 +3,14 @@ module github.com/podtoken/podtoken/internal/bench
 go 1.26.0
 
 require (
+	github.com/aws/aws-sdk-go-v2 v1.48.0
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/hashicorp/vault/api v1.23.0
 	github.com/hashicorp/vault/api/auth/kubernetes v0.12.0
 	github.com/openbao/openbao/api/v2 v2.7.1
 	github.com/podtoken/podtoken v0.0.0
+	github.com/podtoken/podtoken/awspodid v0.0.0
 	github.com/podtoken/podtoken/baoauth v0.0.0
 	github.com/podtoken/podtoken/vaultauth v0.0.0
 	github.com/stretchr/testify v1.12.1
@@ -16,6 +19,18 @@ require (
 )
 
 require (
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // indirect
+	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.12 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.25 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.12 // indirect
+	github.com/aws/aws-sdk-go-v2/service/signin v1.13.1 // indirect
+	github.com/aws/aws-sdk-go-v2/service/sso v1.39.5 // indirect
+	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.5 // indirect
+	github.com/aws/aws-sdk-go-v2/service/sts v1.52.0 // indirect
+	github.com/aws/smithy-go v1.28.9 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
@@ -46,6 +61,7 @@ require (
 
 replace (
 	github.com/podtoken/podtoken => ../..
+	github.com/podtoken/podtoken/awspodid => ../../awspodid
 	github.com/podtoken/podtoken/baoauth => ../../baoauth
 	github.com/podtoken/podtoken/vaultauth => ../../vaultauth
 )

@@ -8,8 +8,9 @@ import (
 // Report is the outcome of a run.
 type Report struct {
 	Environment
-	Rows    []Row
-	Budgets []Verdict
+	Rows      []Row
+	Refreshes []Refresh
+	Budgets   []Verdict
 }
 
 // Environment is where and how the run took place.
@@ -49,7 +50,11 @@ func run(p plan, cases []Case) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Environment: p.environment(place), Rows: rows(all)}
+	late, err := p.refresh(refreshes, place)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Environment: p.environment(place), Rows: rows(all), Refreshes: late}
 	r.Budgets = r.judge()
 	return r, nil
 }

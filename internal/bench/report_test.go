@@ -20,6 +20,7 @@ func TestReportHasEveryRowAndNoToken(t *testing.T) {
 	all, err := hasty.measure(cases, place)
 	require.NoError(t, err)
 	r := &Report{Environment: hasty.environment(place), Rows: rows(all)}
+	r.Refreshes = []Refresh{{Work: awsOurLate, Callers: 8, Waited: 1, Valid: true, Longest: 2e6}, {Work: awsBothLate, Callers: 8}}
 	r.Budgets = r.judge()
 	require.Len(t, r.Rows, 2*len(cases))
 	for _, row := range r.Rows {
@@ -36,6 +37,8 @@ func TestReportHasEveryRowAndNoToken(t *testing.T) {
 		assert.Len(t, lines(text.String(), c.Name, "1"), 1, c.Name)
 		assert.Len(t, lines(text.String(), c.Name, "2"), 1, c.Name)
 	}
+	assert.Len(t, lines(text.String(), awsOurLate, "8", "1", "0s", "0s", "2ms"), 1)
+	assert.Len(t, lines(text.String(), awsBothLate, "8", notMeasured), 1)
 	for _, token := range place.tokens {
 		assert.False(t, strings.Contains(text.String()+data.String(), token[:20]), "a token is printed")
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // table writes a Markdown table whose columns are aligned for people too.
@@ -38,6 +39,10 @@ func (r *Report) markdown(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if err := r.refreshTable(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
 	return r.budgetTable(w)
 }
 
@@ -53,6 +58,18 @@ func (r *Report) rowTable(w io.Writer) error {
 		}
 		t.row(row.Work, row.Procs, nanos(row.NsPerOp), nanos(row.Quartiles[0])+"–"+nanos(row.Quartiles[1]),
 			row.AllocsPerOp, row.BytesPerOp, times(row.Ratio), base, gain)
+	}
+	return t.Flush()
+}
+
+func (r *Report) refreshTable(w io.Writer) error {
+	t := newTable(w, "while a refresh hangs", "callers", "who wait for it", "median", "99 %", "longest")
+	for _, late := range r.Refreshes {
+		waited := fmt.Sprint(late.Waited)
+		if !late.Valid {
+			waited = notMeasured
+		}
+		t.row(late.Work, late.Callers, waited, wait(late.Median), wait(late.P99), wait(late.Longest))
 	}
 	return t.Flush()
 }
@@ -96,4 +113,16 @@ func times(ratio float64) string {
 		return notMeasured
 	}
 	return fmt.Sprintf("%.2f ×", ratio)
+}
+
+// wait writes how long somebody waited, which may be anything.
+func wait(ns float64) string {
+	d := time.Duration(ns)
+	switch {
+	case d < 10*time.Microsecond:
+		return d.String()
+	case d < 10*time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	}
+	return d.Round(time.Millisecond).String()
 }
