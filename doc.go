@@ -15,6 +15,9 @@
 //   - vaultauth and baoauth log in to OpenBao or Vault with it, and stay logged
 //     in: one for HashiCorp's client, the other for OpenBao's own.
 //
+//   - awspodid gives the AWS SDK for Go v2 the credentials of a pod of EKS, or
+//     says why there are none.
+//
 // Each package that speaks to a certain relying party is a module of its own,
 // so that a program which imports only tokenfile has no other client's
 // version raised.
