@@ -158,6 +158,36 @@ func TestRequestsBetweenTwoTokensWaitForTheLogin(t *testing.T) {
 	}
 }
 
+// byHand is an auth method of another package.
+type byHand struct{ *bed }
+
+func (h byHand) Login(ctx context.Context, client *api.Client) (*api.Secret, error) {
+	token, err := h.method.Source.Token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.Logical().WriteWithContext(ctx, "auth/jwt/login", map[string]any{"role": "web", "jwt": token.Raw()})
+}
+
+func TestMethodOfAnotherPackageIsKeptLoggedInAndNotHurried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		b.session.Method = byHand{b}
+		b.session.Client.SetToken("hvs.stale")
+		b.start()
+		assert.False(t, b.server.Requests()[0].HadToken)
+		_, failures := b.soak(48*time.Hour, 10*time.Minute, b.session.Client)
+		assert.Empty(t, failures)
+		b.server.Seal()
+		time.Sleep(5 * time.Hour)
+		b.gentle()
+		assert.Positive(t, b.session.Stats().Failures[vaultauth.Sealed])
+		b.server.Unseal()
+		time.Sleep(2 * time.Minute)
+		assert.NoError(t, read(b.session.Client))
+	})
+}
+
 func TestStreamThatCannotBeRepeatedStillHasTheTokenReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, hour)

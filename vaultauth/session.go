@@ -178,7 +178,11 @@ func (s *Session) done() { <-s.turn }
 
 // loginOther logs in by a method of another package.
 func (s *Session) loginOther(ctx context.Context) (answer, error) {
-	secret, err := s.Method.Login(context.WithValue(ctx, ownRequest{}, true), s.loginClient())
+	client, err := s.bare.get(s.loginClient()) // without hidden retries
+	if err != nil {
+		return answer{}, err
+	}
+	secret, err := s.Method.Login(context.WithValue(ctx, ownRequest{}, true), client)
 	if err == nil {
 		err = checkAuth(secret)
 	}
