@@ -345,6 +345,7 @@ func TestClaimsOfAnotherType(t *testing.T) {
 	for _, tt := range []claimsTest{
 		{name: "iss as a number", members: `"iss":1`, changes: without("iss"), want: "its claim iss is not a string"},
 		{name: "iss as null", members: `"iss":null`, changes: without("iss"), want: "its claim iss is not a string"},
+		{name: "jti as a number", members: `"jti":444`, changes: without("jti"), want: "its claim jti is not a string"},
 		{name: "sub as a list", members: `"sub":["x"]`, changes: without("sub"), want: "its claim sub is not a string"},
 		{name: "kubernetes.io as a string", members: `"kubernetes.io":"x"`, want: "its claim kubernetes.io is not an object"},
 		{name: "kubernetes.io as null", members: `"kubernetes.io":null`, want: "its claim kubernetes.io is not an object"},

@@ -66,6 +66,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(`{"exp":1e300,"EXP":1}`, true)
 	f.Add(`{"x":[[{"a":{}}]],"exp":9.46688400e8}`, true)
 	f.Add(`{"aud":["\ud83d\ude00","\\\""],"exp":2e9,"iat":null}`, true)
+	f.Add(`{"jti":444}`, true)
 	f.Add("null", true)
 	for _, seed := range fuzzSeeds(f) {
 		f.Add(seed, false)

@@ -50,7 +50,8 @@ func tokenOf(claims []byte) (*Token, error) {
 	if !utf8.Valid(claims) {
 		return nil, malformed("its claims are not UTF-8")
 	}
-	o := newObject(claims, "iss", "sub", "aud", "exp", "nbf", "iat", "kubernetes.io")
+	o := newObject(claims, "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "kubernetes.io")
+	o.text("jti") // is of no use here, but a relying party's reader fails on a jti that is no string
 	t := &Token{
 		issuer:    o.text("iss"),
 		subject:   o.text("sub"),
