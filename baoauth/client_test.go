@@ -107,9 +107,12 @@ func TestTokenIsNotSentToAnotherServer(t *testing.T) {
 func TestRedirectTakesNeitherTokenElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, hour)
-		var hosts []string
+		var mu sync.Mutex
+		hosts := make(map[string]bool)
 		redirect := func(r *http.Request) *baoauthtest.Fault {
-			hosts = append(hosts, r.URL.Host)
+			mu.Lock()
+			defer mu.Unlock()
+			hosts[r.URL.Host] = true
 			return &baoauthtest.Fault{Status: 307, Header: http.Header{"Location": {"https://evil.example/v1/auth/jwt/login"}}}
 		}
 		b.server.SetFault(redirect)
@@ -121,9 +124,9 @@ func TestRedirectTakesNeitherTokenElsewhere(t *testing.T) {
 		b.start()
 		b.server.SetFault(redirect)
 		time.Sleep(3 * time.Hour)
-		for _, host := range hosts {
-			assert.Equal(t, "127.0.0.1:8200", host)
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Equal(t, map[string]bool{"127.0.0.1:8200": true}, hosts)
 		b.gentle()
 	})
 }

@@ -51,7 +51,6 @@ func TestPlanOfALease(t *testing.T) {
 // over one second of an hour.
 func TestFleetThatStartsTogetherSpreads(t *testing.T) {
 	const pods, periods, perPeriod = 20000, 50, 20
-	random := rand.New(rand.NewPCG(1, 2))
 	zero := time.Unix(0, 0)
 	period := 39 * time.Minute // what 65 % of an hour is
 	for name, terms := range map[string]struct {
@@ -62,6 +61,7 @@ func TestFleetThatStartsTogetherSpreads(t *testing.T) {
 		"with a max TTL of three hours": {true, 3 * time.Hour}, "with a max TTL of a day": {true, 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
 			var requests [periods * perPeriod]int
 			for range pods {
 				at, alike := zero, true
