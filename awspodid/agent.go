@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -81,13 +82,9 @@ type exchange struct {
 }
 
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
-	resp, err := x.client.Do(req)
+	resp, err := do(x.client, req)
 	if err != nil {
 		return nil, err
-	}
-	if resp.Request != nil && resp.Request.URL.Host != req.URL.Host {
-		resp.Body.Close()
-		return nil, errors.New("the HTTP client followed a redirect to another host")
 	}
 	defer resp.Body.Close()
 	limit := int64(maxReason)
@@ -109,6 +106,38 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// The ways in which a client can mislead.
+var (
+	errNoAnswer = errors.New("the HTTP client returned neither an answer nor an error")
+	errFollowed = errors.New("the HTTP client followed a redirect to another host")
+)
+
+// do sends a request, and refuses the answer of another host.
+func do(client HTTPClient, req *http.Request) (*http.Response, error) {
+	resp, err := client.Do(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp == nil || resp.Body == nil:
+		return nil, errNoAnswer
+	case resp.Request != nil && resp.Request.URL.Host != req.URL.Host:
+		resp.Body.Close()
+		return nil, errFollowed
+	}
+	return resp, nil
+}
+
+// direct is client, made to follow no redirect where it can be.
+func direct(client HTTPClient) HTTPClient {
+	c, ok := client.(*http.Client)
+	if !ok || c == nil {
+		return client
+	}
+	copied := *c
+	copied.CheckRedirect = noRedirect
+	return &copied
+}
+
 // refusal keeps what the agent said, and hands the SDK a body that it can
 // read whatever it is.
 func (x *exchange) refusal(resp *http.Response, body []byte) {
@@ -127,6 +156,21 @@ func (x *exchange) refusal(resp *http.Response, body []byte) {
 		resp.StatusCode = http.StatusBadGateway
 	}
 	resp.Body = io.NopCloser(bytes.NewReader([]byte(withoutToken(string(body), x.authorization))))
+}
+
+// shortestLife is what credentials must have left to be of use.
+const shortestLife = 5 * time.Second
+
+// notInHeader knows what no request could be signed with.
+func notInHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// lifeless says that credentials have too little left to be of use.
+func lifeless(end time.Time) error {
+	word := "expire"
+	if !end.After(time.Now()) {
+		word = "expired"
+	}
+	return fmt.Errorf("%w: they %s at %s, and it is %s here", errAnswer, word, stamp(end), stamp(time.Now()))
 }
 
 // errAnswer is what an answer of status 200 is not.
@@ -155,8 +199,10 @@ func checkAnswer(body []byte) error {
 		return fmt.Errorf("%w: a key is missing", errAnswer)
 	case answer.Expiration == nil:
 		return fmt.Errorf("%w: no expiration", errAnswer)
-	case !answer.Expiration.After(time.Now()):
-		return fmt.Errorf("%w: they expired at %s", errAnswer, stamp(*answer.Expiration))
+	case time.Until(*answer.Expiration) < shortestLife:
+		return lifeless(*answer.Expiration)
+	case strings.ContainsFunc(answer.AccessKeyID+answer.SecretAccessKey+answer.Token, notInHeader):
+		return fmt.Errorf("%w: a key has other letters than keys have", errAnswer)
 	}
 	return nil
 }

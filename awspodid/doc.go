@@ -25,9 +25,10 @@
 // # Retrieval
 //
 // Each attempt reads the token file anew and checks audience and expiry before
-// anything is sent. The token goes to the agent's own addresses only, or to
-// STS: not through a proxy, and not to where a redirect points. Requests,
-// retries and regions are the SDK's (endpointcreds, stscreds).
+// anything is sent. The token goes to the agent's own addresses only, directly
+// and not through a proxy; or to STS by https, as the SDK's configuration says.
+// It does not go to where a redirect points. Requests, the rules of retries,
+// and regions are the SDK's (endpointcreds, stscreds).
 //
 // Nobody waits while credentials are valid. They are refreshed in the
 // background, by someone's call, from an hour before their end on (a quarter of
@@ -39,7 +40,8 @@
 // # Outside of a pod
 //
 // Options.Fallback is for laptops and CI. It is used where nothing at all was
-// injected and the process is not in a pod, and in no other case.
+// injected and the process is not in a pod, by its environment and by the files
+// that pods have, and in no other case.
 //
 // # Tests
 //

@@ -28,11 +28,21 @@ func (e *NotInjectedError) Error() string {
 		fmt.Fprintf(&b, ": %s not set", strings.Join(e.Missing, ", "))
 	}
 	in := e.Injection
-	if e.Mechanism != "" && !in.none(e.Mechanism.other()) {
+	if e.Mechanism != "" && len(in.missing(e.Mechanism.other())) == 0 {
 		fmt.Fprintf(&b, "; %s was injected instead", e.Mechanism.other())
 	}
+	for _, name := range []string{relativeURI, fixedToken} {
+		if in.variable(name).Set {
+			fmt.Fprintf(&b, "; %s is set, which is not what EKS injects", name)
+		}
+	}
 	if !in.InKubernetes && len(in.Variables) > 0 {
-		fmt.Fprintf(&b, "; this does not look like a pod: %s is not set either", inKubernetes)
+		b.WriteString("; this does not look like a pod: on a laptop or in CI use Options.Fallback")
+		return b.String()
+	}
+	if in.Mounted != "" {
+		fmt.Fprintf(&b, "; the token is mounted (%s) and the variables are gone: a wrapper script started the program without them", quote(in.Mounted))
+		return b.String()
 	}
 	b.WriteString("; " + e.mend())
 	return b.String()
@@ -60,8 +70,11 @@ func (e *NotInjectedError) mend() string {
 		missing = fmt.Sprintf("there is no association for this service account "+
 			"(aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace %s --service-account %s)", namespace, account)
 	}
+	if e.Mechanism != WebIdentity {
+		missing += ", the agent does not run on this kind of node"
+	}
 	return text + "; if that does not help, " + missing +
-		", the container is named in the pod's skip-containers annotation, the agent does not run on this kind of node, " +
+		", the container is named in the pod's skip-containers annotation, " +
 		"or a wrapper script started the program without these variables"
 }
 
@@ -94,8 +107,10 @@ func (e *InjectionError) Error() string {
 
 // The ways in which a pair is half.
 var (
-	errEmpty = errors.New("is set but empty: the webhook does not do that, so the pod's manifest does, which also keeps the webhook from injecting; remove it there")
-	errHalf  = errors.New("is not set although its companion is: if either is in the pod's manifest the webhook injects neither; remove it there")
+	errEmpty = errors.New("is set but empty: the webhook does not do that, so the pod's manifest does, which also keeps the webhook from injecting; " +
+		"remove it there, or set Options.Mechanism if the other one is meant")
+	errHalf = errors.New("is not set although its companion is: if either is in the pod's manifest the webhook injects neither; " +
+		"remove it there, or set Options.Mechanism if the other one is meant")
 )
 
 // claims is what the token said that was sent; the zero value if none was.
@@ -152,10 +167,11 @@ func (e *AgentError) Error() string {
 // token. Err leads to the SDK's own error, or to tokenfile's if the token could
 // not be sent.
 type STSError struct {
-	Code    string // of STS, empty if it did not answer
-	Message string
-	RoleARN string
-	Err     error
+	Code       string // of STS, empty if it did not answer
+	StatusCode int    // of the HTTP answer, whoever gave it; 0 if there was none
+	Message    string
+	RoleARN    string
+	Err        error
 
 	Issuer   string // claims of the token that was sent
 	Audience []string
@@ -169,7 +185,7 @@ func (e *STSError) Error() string {
 	text := "awspodid: AssumeRoleWithWebIdentity of " + quote(e.RoleARN) + ": "
 	switch {
 	case e.Code != "":
-		text += e.Code + " " + quote(e.Message)
+		text += clean(e.Code) + " " + quote(e.Message)
 	case e.Err != nil:
 		text += clean(e.Err.Error())
 	default:

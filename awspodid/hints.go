@@ -1,18 +1,18 @@
 package awspodid
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/podtoken/podtoken/tokenfile"
 )
 
 // hint says what to mend, by what the agent's statuses mean.
 func (e *AgentError) hint() string {
-	if errors.As(e.Err, new(*tokenfile.Error)) {
+	if isTokenFile(e.Err) {
 		return "nothing was sent"
 	}
 	rateLimit := "a rate limit: share one provider in the program"
@@ -20,9 +20,13 @@ func (e *AgentError) hint() string {
 	case 0:
 		switch {
 		case errors.Is(e.Err, errAnswer):
-			return "what answers at this address is not the agent"
+			return "what answers at this address is not the agent, or this host's clock is wrong"
 		case errors.Is(e.Err, errAddress):
 			return "nothing was sent"
+		case errors.Is(e.Err, errFollowed), errors.Is(e.Err, errNoAnswer):
+			return "that is a matter of Options.HTTPClient"
+		case errors.As(e.Err, new(*net.DNSError)), errors.As(e.Err, new(*tls.CertificateVerificationError)):
+			return "compare " + fullURI + " with what the webhook injects"
 		}
 		return "the agent does not answer on this node: is the eks-pod-identity-agent add-on installed, does its DaemonSet run here " +
 			"(it does not on Fargate and Windows), and does no network policy or firewall rule block the address?"
@@ -56,11 +60,14 @@ func (e *AgentError) hint() string {
 
 // hint says what to mend, by what STS's codes mean.
 func (e *STSError) hint() string {
-	if errors.As(e.Err, new(*tokenfile.Error)) {
+	if isTokenFile(e.Err) || errors.Is(e.Err, errClear) {
 		return "nothing was sent"
 	}
 	switch e.Code {
 	case "":
+		if e.StatusCode != 0 || errors.Is(e.Err, errAnswer) {
+			return "what answered is not STS, or this host's clock is wrong: is there a proxy on the way?"
+		}
 		return "STS was not reached: is there a way to it from this pod (a NAT gateway or a VPC endpoint of the region)?"
 	case "ExpiredTokenException":
 		return "the token is good by this host's clock and not by AWS's: compare the two"

@@ -3,8 +3,10 @@ package awspodid
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,10 +25,15 @@ type Injection struct {
 	// service account, and POD_NAME and POD_NAMESPACE.
 	Namespace, ServiceAccount, Pod string
 
-	InKubernetes bool // this is a pod at all
+	InKubernetes bool // this is a pod, by its environment or by its files
 
-	// Overridden names what the SDK's own chain would take before either
-	// mechanism: keys or a profile in the environment. Empty if nothing.
+	// Mounted is where a token of the webhook is mounted that no variable
+	// names: the environment was cleared. Empty if there is none.
+	Mounted string
+
+	// Overridden names what in the environment the SDK's own chain would take
+	// before what was injected: keys, or a profile before Pod Identity. Empty
+	// if nothing.
 	Overridden string
 }
 
@@ -64,8 +71,8 @@ func inspect(o *Options) Injection {
 	in := Injection{InKubernetes: env.isSet(inKubernetes)}
 	for _, v := range shown {
 		value, set := env.find(v.name)
-		if v.secret {
-			value = ""
+		if u, err := url.Parse(value); v.secret || v.name == fullURI && (err != nil || u.User != nil) {
+			value = hidden(v.secret, value)
 		}
 		in.Variables = append(in.Variables, Variable{v.name, set, value})
 	}
@@ -77,11 +84,45 @@ func inspect(o *Options) Injection {
 	switch {
 	case env.get(accessKey) != "" && env.get(secretKey) != "":
 		in.Overridden = accessKey
+	case env.get("AWS_ACCESS_KEY") != "" && env.get("AWS_SECRET_KEY") != "":
+		in.Overridden = "AWS_ACCESS_KEY"
+	case env.get(webIdentityFile) != "": // comes before profiles
 	case env.get(profile) != "":
 		in.Overridden = profile
+	case env.get("AWS_DEFAULT_PROFILE") != "":
+		in.Overridden = "AWS_DEFAULT_PROFILE"
 	}
+	in.look(o)
 	in.identify(o)
 	return in
+}
+
+// hidden is what is shown of a value that may hold a secret.
+func hidden(secret bool, value string) string {
+	if secret || value == "" {
+		return ""
+	}
+	return "(not shown: it is no URL, or has credentials in it)"
+}
+
+// look finds out by files what the environment may have lost.
+func (in *Injection) look(o *Options) {
+	if _, err := os.Stat(filepath.Join(o.serviceAccountDir(), "namespace")); err == nil {
+		in.InKubernetes = true
+	}
+	if len(in.Tokens) > 0 {
+		in.InKubernetes = true
+	}
+	secrets := filepath.Join(filepath.Dir(filepath.Dir(o.serviceAccountDir())))
+	for _, dir := range []string{"pods.eks.amazonaws.com", "eks.amazonaws.com"} {
+		path := filepath.Join(secrets, dir, "serviceaccount")
+		if _, err := os.Stat(path); err == nil {
+			in.InKubernetes = true
+			if len(in.Tokens) == 0 {
+				in.Mounted = path
+			}
+		}
+	}
 }
 
 // inspectToken reads a token with the audience that it should have, and
@@ -122,12 +163,24 @@ func (in *Injection) identify(o *Options) {
 		in.Pod = firstOf(in.Pod, k.Pod)
 	}
 	env := lookup(o.Lookup)
+	defer in.clean()
 	in.Namespace = firstOf(in.Namespace, env.get(podNamespace), readLine(filepath.Join(o.serviceAccountDir(), "namespace")))
 	in.Pod = firstOf(in.Pod, env.get(podName))
 	if in.InKubernetes {
 		in.Pod = firstOf(in.Pod, env.get(podHost)) // the pod's name, but on the host's network
 	}
 }
+
+// clean drops what cannot be a name: the texts are for pasting into a shell.
+func (in *Injection) clean() {
+	for _, name := range []*string{&in.Namespace, &in.ServiceAccount, &in.Pod} {
+		if !dns1123.MatchString(*name) {
+			*name = ""
+		}
+	}
+}
+
+var dns1123 = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // readLine is the text of a small file, "" if there is none.
 func readLine(path string) string {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,10 +46,11 @@ type Provider struct {
 
 	current atomic.Pointer[held] // nil: none
 
-	mu     sync.Mutex // what follows
-	flight *flight    // the fetch that is under way, nil if none is
-	next   time.Time  // of the next refresh
-	failed failure    // the last fetch, if it failed
+	mu     sync.Mutex      // what follows
+	flight *flight         // the fetch that is under way, nil if none is
+	next   time.Time       // of the next refresh
+	failed failure         // the last fetch, if it failed
+	told   map[string]bool // the failures that were logged since the last success
 	stats  Stats
 }
 
@@ -74,6 +74,9 @@ func New(optFns ...func(*Options)) (*Provider, error) {
 	p := &Provider{injection: in, logger: o.Logger, retryer: newRetryer()}
 	if in.Empty() && o.Fallback != nil && !in.InKubernetes {
 		p.fallback = o.Fallback
+		if _, ok := o.Fallback.(*aws.CredentialsCache); !ok {
+			p.fallback = aws.NewCredentialsCache(o.Fallback)
+		}
 		p.log(slog.LevelInfo, "no AWS identity is injected here, using the fall-back")
 		return p, nil
 	}
@@ -127,7 +130,7 @@ func check(o *Options, m Mechanism, in Injection) error {
 		}
 	}
 	if m == PodIdentity {
-		if err := checkURI(in.variable(fullURI).Value); err != nil {
+		if err := checkURI(lookup(o.Lookup).get(fullURI)); err != nil {
 			return wrong(fullURI, err)
 		}
 	} else if o.region() == "" && o.STSClient == nil {
@@ -161,12 +164,7 @@ func newFetcher(o *Options, m Mechanism) (fetcher, error) {
 	if client == nil {
 		client = newHTTPClient(env.get(fullURI))
 	}
-	if c, ok := client.(*http.Client); ok {
-		direct := *c
-		direct.CheckRedirect = noRedirect
-		client = &direct
-	}
-	return &agent{uri: env.get(fullURI), source: source, client: client}, nil
+	return &agent{uri: env.get(fullURI), source: source, client: direct(client)}, nil
 }
 
 // Mechanism is the one in use, or "" if it is the fall-back.
@@ -191,7 +189,10 @@ func (p *Provider) ProviderSources() []aws.CredentialSource {
 
 // AdjustExpiresBy is for the SDK's cache, which would ask earlier still.
 // Retrieve has its own windows.
-func (p *Provider) AdjustExpiresBy(c aws.Credentials, _ time.Duration) (aws.Credentials, error) {
+func (p *Provider) AdjustExpiresBy(c aws.Credentials, d time.Duration) (aws.Credentials, error) {
+	if p.fallback != nil && c.CanExpire {
+		c.Expires = c.Expires.Add(d)
+	}
 	return c, nil
 }
 

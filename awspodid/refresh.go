@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-
-	"github.com/podtoken/podtoken/tokenfile"
 )
 
 // When to refresh. AWS's SDKs of other languages have the same rule.
@@ -19,8 +17,11 @@ const (
 	retryLong  = 5 * time.Minute  // to twice that after a failed refresh, before
 	retrySoon  = 5 * time.Second  // to twice that, in the mandatory window
 	lookAgain  = time.Second      // how soon a cache asks again while a refresh is due
+	askAgain   = time.Minute      // and at the latest, which costs nothing
 	margin     = time.Second      // before their end, in which a request may still be on its way
 	flightTime = 30 * time.Second // bounds a fetch with all its attempts
+	oneAttempt = 10 * time.Second // bounds each: the agent may take six seconds for its own
+	grace      = 5 * time.Second  // after flightTime, for a client that ignores its context
 )
 
 // advisory is how long before their end credentials that were fetched with
@@ -41,28 +42,41 @@ type held struct {
 	expiry  time.Time       // theirs
 	usable  time.Time       // until when they are handed out
 	refresh time.Time       // when to refresh them
+	doubted bool            // a service said that they have expired
 }
+
+// longestLife bounds what an answer can claim: more than AWS gives.
+const longestLife = 12 * time.Hour
 
 // hold plans the refresh of credentials: within the first half of the
 // advisory window, so that pods that started together do not stay together.
+// Its times have now's monotonic part, so that they hold also if someone sets
+// the clock.
 func hold(creds aws.Credentials, now time.Time) *held {
-	h := &held{creds: creds, expiry: creds.Expires}
-	window := advisory(creds.Expires.Sub(now))
-	h.refresh = creds.Expires.Add(-uniform(window/2, window))
-	if !creds.CanExpire {
-		h.expiry, h.refresh = now.Add(time.Hour), now.Add(time.Hour)
+	left := longestLife
+	if creds.CanExpire {
+		left = min(left, creds.Expires.Sub(now))
 	}
+	window := advisory(left)
+	h := &held{creds: creds, expiry: now.Add(left)}
 	h.usable = h.expiry.Add(-margin)
-	h.creds.Expires, h.creds.CanExpire = h.refresh, true
+	h.refresh = h.expiry.Add(-uniform(window/2, window))
+	h.creds.CanExpire = true
 	return h
 }
 
-// vend is what a caller gets once a refresh is due: a cache shall soon ask
-// again, and not use the credentials beyond their end.
+// vend is what a caller gets. A cache shall soon ask again: for Invalidate to
+// have an effect through it, and at once where a refresh is due.
 func (h *held) vend(now time.Time) aws.Credentials {
 	creds := h.creds
-	creds.Expires = now.Add(lookAgain)
-	if h.usable.Before(creds.Expires) {
+	switch again := now.Add(askAgain); {
+	case now.Before(h.refresh) && again.Before(h.refresh):
+		creds.Expires = again
+	case now.Before(h.refresh):
+		creds.Expires = h.refresh
+	case now.Add(lookAgain).Before(h.usable):
+		creds.Expires = now.Add(lookAgain)
+	default:
 		creds.Expires = h.usable
 	}
 	return creds
@@ -72,15 +86,16 @@ func (h *held) vend(now time.Time) aws.Credentials {
 type failure struct {
 	err   error
 	until time.Time // when another one is worth the request
-	told  string    // what was last logged
+	count int       // in a row
 }
 
 // flight is a fetch, shared by all who wait for it.
 type flight struct {
-	done  chan struct{}
-	creds aws.Credentials
-	err   error
-	last  atomic.Pointer[error] // of the last attempt, while there are others
+	done    chan struct{}
+	started time.Time
+	creds   aws.Credentials
+	err     error
+	last    atomic.Pointer[error] // of the last attempt, while there are others
 }
 
 // Retrieve returns credentials. While there are valid ones it never waits, and
@@ -100,8 +115,8 @@ func (p *Provider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	h, now := p.current.Load(), time.Now()
 	switch {
 	case h != nil && now.Before(h.refresh):
-		return h.creds, nil
-	case h != nil && now.Before(h.usable):
+		return h.vend(now), nil
+	case h != nil && now.Before(h.usable) && !h.doubted:
 		p.refresh(ctx, now)
 		return h.vend(now), nil
 	}
@@ -123,7 +138,7 @@ func (p *Provider) wait(ctx context.Context, now time.Time) (aws.Credentials, er
 		return aws.Credentials{}, err
 	}
 	p.mu.Lock()
-	if h := p.current.Load(); h != nil && now.Before(h.usable) { // another caller was faster
+	if h := p.current.Load(); h != nil && now.Before(h.usable) && !h.doubted { // another caller was faster
 		p.mu.Unlock()
 		return h.vend(now), nil
 	}
@@ -137,47 +152,82 @@ func (p *Provider) wait(ctx context.Context, now time.Time) (aws.Credentials, er
 	}
 	f := p.flight
 	p.mu.Unlock()
+	stuck := time.NewTimer(time.Until(f.started.Add(flightTime + grace)))
+	defer stuck.Stop()
 	select {
 	case <-f.done:
 		return f.creds, f.err
+	case <-stuck.C:
+		p.drop(f)
+		return aws.Credentials{}, p.explain(f, errStuck)
 	case <-ctx.Done():
-		err := fmt.Errorf("awspodid: waiting for credentials of %s: %w", p.mechanism, context.Cause(ctx))
-		if last := f.last.Load(); last != nil {
-			err = fmt.Errorf("%w; the last attempt: %w", err, *last)
+		err := ctx.Err()
+		if cause := context.Cause(ctx); cause != err {
+			err = fmt.Errorf("%w (%w)", err, cause)
 		}
-		return aws.Credentials{}, err
+		return aws.Credentials{}, p.explain(f, err)
+	}
+}
+
+var errStuck = errors.New("the client does not heed its context")
+
+// explain says what was waited for, and how far it came.
+func (p *Provider) explain(f *flight, err error) error {
+	err = fmt.Errorf("awspodid: waiting for credentials of %s: %w", p.mechanism, err)
+	if last := f.last.Load(); last != nil {
+		err = fmt.Errorf("%w; the last attempt: %w", err, *last)
+	}
+	return err
+}
+
+// drop gives up a fetch that does not end, so that another one can begin.
+func (p *Provider) drop(f *flight) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flight == f {
+		p.flight = nil
 	}
 }
 
 // start begins a fetch. p.mu is held.
 func (p *Provider) start(ctx context.Context) {
-	f := &flight{done: make(chan struct{}), err: errAbandoned}
+	f := &flight{done: make(chan struct{}), started: time.Now(), err: errAbandoned}
 	p.flight = f
 	go func() {
 		defer p.finish(f)
+		defer func() {
+			if v := recover(); v != nil { // of a client or a token source: no reason to end the process
+				f.err = fmt.Errorf("%w: it panicked: %s", errAbandoned, clean(fmt.Sprint(v)))
+			}
+		}()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
 		defer cancel()
 		f.creds, f.err = p.attempts(ctx, f)
 	}()
 }
 
-// errAbandoned is what waiting callers get if the fetch panicked.
+// errAbandoned is what waiting callers get if a client did not return.
 var errAbandoned = errors.New("awspodid: the fetch did not finish")
 
 // attempts fetches until it succeeds, in the SDK's own rhythm. Each attempt
 // reads the token anew.
 func (p *Provider) attempts(ctx context.Context, f *flight) (aws.Credentials, error) {
 	for attempt := 1; ; attempt++ {
-		creds, err := p.fetcher.fetch(ctx)
-		if err == nil || attempt >= p.retryer.MaxAttempts() || !p.retryer.IsErrorRetryable(err) {
+		creds, err := p.attempt(ctx)
+		if err == nil || attempt >= p.retryer.MaxAttempts() {
+			return creds, err
+		}
+		late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil // of this attempt alone
+		if !late && !p.retryer.IsErrorRetryable(err) {
 			return creds, err
 		}
 		f.last.Store(&err)
 		delay, e := p.retryer.RetryDelay(attempt, err)
-		if e != nil {
+		delay = max(delay, retryAfter(err))
+		if deadline, _ := ctx.Deadline(); e != nil || time.Until(deadline) < delay+time.Second {
 			return creds, err
 		}
-		timer := time.NewTimer(max(delay, retryAfter(err)))
+		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -187,40 +237,66 @@ func (p *Provider) attempts(ctx context.Context, f *flight) (aws.Credentials, er
 	}
 }
 
+// attempt bounds one request, so that a lost packet does not cost the others.
+func (p *Provider) attempt(ctx context.Context) (aws.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, oneAttempt)
+	defer cancel()
+	return p.fetcher.fetch(ctx)
+}
+
 // finish publishes a fetch's result and wakes those who wait.
 func (p *Provider) finish(f *flight) {
-	now := time.Now()
+	now, failed := time.Now(), f.err
 	p.mu.Lock()
-	p.flight = nil
+	if p.flight == f {
+		p.flight = nil
+	}
 	h := p.current.Load()
 	alive := h != nil && now.Before(h.usable)
-	var tell bool
+	tell := false
 	if f.err == nil {
 		p.stats.Fetches++
 		p.stats.LastFetch = now
-		h = hold(f.creds, now)
-		f.creds = h.creds
+		// An answer that is worth less than what is there does not replace it.
+		if next := hold(f.creds, now); !alive || h.doubted || next.expiry.After(h.expiry) {
+			h = next
+		}
+		f.creds = h.vend(now)
 		p.current.Store(h)
-		tell = p.failed.told != ""
-		p.failed, p.next = failure{}, h.refresh
+		tell = len(p.told) > 0
+		p.failed, p.told, p.next = failure{}, nil, h.refresh
+		if !p.next.After(now) { // the same again, as from the agent's cache
+			p.next = now.Add(max(lookAgain, min(retryLong, h.expiry.Sub(now)/2)))
+		}
 	} else {
 		p.stats.Failures++
 		p.stats.LastFailure = now
-		tell = p.failed.told != reasonOf(f.err)
-		p.failed = failure{err: f.err, until: now.Add(pause(f.err)), told: reasonOf(f.err)}
+		reason := fmt.Sprint(alive, " ", reasonOf(f.err))
+		tell = !p.told[reason]
+		if p.told == nil {
+			p.told = make(map[string]bool)
+		}
+		p.told[reason] = true
+		count := p.failed.count + 1
+		p.failed = failure{err: f.err, count: count, until: now.Add(pause(f.err, count))}
 		if alive {
 			p.next = nextRefresh(h, now)
+			if h.doubted {
+				f.creds, f.err = h.vend(now), nil
+			}
 		}
 	}
 	p.mu.Unlock()
-	defer close(f.done) // after the log: no line comes late
+	close(f.done)
 	switch {
-	case f.err == nil:
-		p.log(slog.LevelDebug, "fetched credentials", "expiry", h.expiry, "refresh", h.refresh, "recovered", tell)
+	case failed == nil && tell:
+		p.log(slog.LevelInfo, "fetched credentials again", "expiry", h.expiry)
+	case failed == nil:
+		p.log(slog.LevelDebug, "fetched credentials", "expiry", h.expiry, "refresh", h.refresh)
 	case tell && alive:
-		p.log(slog.LevelWarn, "the refresh failed, the credentials are used on until they expire", "expiry", h.expiry, "error", f.err.Error())
+		p.log(slog.LevelWarn, "the refresh failed, the credentials are used on until they expire", "expiry", h.expiry, "error", failed.Error())
 	case tell:
-		p.log(slog.LevelError, "no credentials", "error", f.err.Error())
+		p.log(slog.LevelError, "no credentials", "error", failed.Error())
 	}
 }
 
@@ -233,32 +309,45 @@ func nextRefresh(h *held, now time.Time) time.Time {
 	}
 	next := now.Add(uniform(retryLong, 2*retryLong))
 	if next.After(last) {
-		return last
+		// Not all at the same second: those who started together end together.
+		return last.Add(-uniform(0, min(retryLong, last.Sub(now)/2)))
 	}
 	return next
 }
 
-// pause is how long a failure is remembered when there are no credentials, so
-// that a loop of callers does not become a loop of requests.
-func pause(err error) time.Duration {
-	if errors.As(err, new(*tokenfile.Error)) {
+// pause is how long a failure, the count-th in a row, is remembered when there
+// are no credentials, so that a loop of callers does not become a loop of
+// requests.
+func pause(err error, count int) time.Duration {
+	if isTokenFile(err) {
 		return 0 // nothing was sent
 	}
-	if heals(err) {
-		return uniform(time.Second/2, 3*time.Second/2)
+	from := retrySoon
+	switch {
+	case isThrottle(err):
+		from = retrySoon << min(count-1, 3)
+	case heals(err):
+		from = time.Second / 2 << min(count-1, 4)
 	}
-	return uniform(retrySoon, 2*retrySoon)
+	return uniform(from, 2*from) + retryAfter(err)
 }
 
-// Invalidate forgets the credentials, for a service that answers that they
-// have expired. The next Retrieve fetches others. Credentials that were just
-// fetched are kept: the service's answer was to those before them.
+// Invalidate makes the next Retrieve fetch credentials before it returns any,
+// for a service that answers that they have expired. If that fails, those that
+// are there are used on. Credentials that were fetched just now are not
+// doubted: the service's answer was to those before them. The agent may give
+// the same ones again: it has a cache of its own.
 //
-// A cache that the SDK put around the provider has its own Invalidate.
+// Through a cache that the SDK put around the provider this takes effect
+// within a minute, or at once with that cache's own Invalidate.
 func (p *Provider) Invalidate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.stats.LastFetch) > retrySoon {
-		p.current.Store(nil)
+	h := p.current.Load()
+	if h == nil || h.doubted || time.Since(p.stats.LastFetch) < askAgain/2 {
+		return
 	}
+	doubted := *h
+	doubted.doubted, doubted.refresh = true, time.Time{}
+	p.current.Store(&doubted)
 }

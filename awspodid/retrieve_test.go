@@ -2,6 +2,7 @@ package awspodid_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -355,5 +356,116 @@ func TestNothingSecretIsLoggedOrPrinted(t *testing.T) {
 			require.NotEmpty(b, secret)
 			assert.False(b, strings.Contains(text, secret))
 		}
+	})
+}
+
+// A log handler that sends its records to AWS needs credentials itself.
+func TestLoggerThatNeedsCredentialsDoesNotBlockThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := podIdentity(t)
+		b.agent.SetUpstream(awspodidtest.RoleDenied)
+		var user aws.CredentialsProvider
+		p := b.provider(func(o *awspodid.Options) {
+			o.Logger = slog.New(handler{slog.DiscardHandler, func() { user.Retrieve(context.Background()) }})
+		})
+		user = aws.NewCredentialsCache(p)
+		start := time.Now()
+		_, err := user.Retrieve(t.Context())
+		assert.ErrorAs(t, err, new(*awspodid.AgentError))
+		assert.Less(t, time.Since(start), time.Second)
+		synctest.Wait()
+	})
+}
+
+type handler struct {
+	slog.Handler
+	each func()
+}
+
+func (h handler) Enabled(context.Context, slog.Level) bool { return true }
+func (h handler) Handle(context.Context, slog.Record) error {
+	h.each()
+	return nil
+}
+
+// https://github.com/aws/eks-pod-identity-agent/issues/97
+func TestThrottlingIsAnsweredByLongerPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := podIdentity(t)
+		b.agent.SetFault(func(*http.Request) *awspodidtest.Fault {
+			return &awspodidtest.Fault{Status: 429, Body: "Too Many Requests"}
+		})
+		p := b.provider()
+		for range 600 {
+			_, err := p.Retrieve(t.Context())
+			require.Error(t, err)
+			time.Sleep(time.Second)
+		}
+		assert.Less(t, b.total(), 60)
+	})
+}
+
+func TestFleetDoesNotComeBackInOneSecondAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := podIdentity(t)
+		var fleet []*awspodid.Provider
+		for range 100 {
+			p := b.provider()
+			_, err := p.Retrieve(t.Context())
+			require.NoError(t, err)
+			fleet = append(fleet, p)
+		}
+		b.agent.SetDown(true)
+		for range 6*60 - 2 {
+			time.Sleep(time.Minute)
+			for _, p := range fleet {
+				p.Retrieve(t.Context())
+			}
+		}
+		synctest.Wait()
+		seconds := map[int64]int{}
+		for _, p := range fleet {
+			seconds[p.Stats().Refresh.Unix()]++
+		}
+		most := 0
+		for _, n := range seconds {
+			most = max(most, n)
+		}
+		assert.Less(t, most, 50)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestClientThatPanicsIsAnError(t *testing.T) {
+	b := podIdentity(t)
+	p := b.provider(func(o *awspodid.Options) { o.HTTPClient = panics{} })
+	_, err := p.Retrieve(t.Context())
+	assert.ErrorContains(t, err, "panicked")
+}
+
+type panics struct{}
+
+func (panics) Do(*http.Request) (*http.Response, error) { panic("boom") }
+
+func TestTokenIsNotSentToAnSTSInClearText(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL", "http://minio.example.com")
+	b := webIdentity(t)
+	_, err := b.provider().Retrieve(t.Context())
+	assert.ErrorContains(t, err, "not https")
+	assert.Zero(t, b.total())
+}
+
+func TestInvalidateDuringAnOutageThrowsNothingAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := podIdentity(t)
+		p := b.provider()
+		_, err := p.Retrieve(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		b.agent.SetDown(true)
+		p.Invalidate()
+		creds, err := p.Retrieve(t.Context())
+		require.NoError(t, err)
+		assert.True(t, b.good(creds))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,15 @@ func newSTSClient(o *Options) (stscreds.AssumeRoleWithWebIdentityAPIClient, erro
 		transport.DisableKeepAlives = true // one request in an hour; an idle connection has goroutines
 		cfg.HTTPClient = &http.Client{Transport: transport, Timeout: c.GetTimeout(), CheckRedirect: noRedirect}
 	}
-	return sts.NewFromConfig(cfg, append(slices.Clone(o.STSOptions), func(o *sts.Options) { o.HTTPClient = &guarded{o.HTTPClient} })...), nil
+	return sts.NewFromConfig(cfg, append(slices.Clone(o.STSOptions), func(o *sts.Options) { o.HTTPClient = &guarded{direct(o.HTTPClient)} })...), nil
+}
+
+// errClear is an STS endpoint, as from AWS_ENDPOINT_URL, to which no token goes.
+var errClear = errors.New("the endpoint of STS is not https")
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // noRedirect lets no redirect take a token elsewhere.
@@ -64,7 +73,10 @@ type guarded struct{ client HTTPClient }
 type sentToken struct{}
 
 func (g *guarded) Do(req *http.Request) (*http.Response, error) {
-	resp, err := g.client.Do(req)
+	if host := req.URL.Hostname(); req.URL.Scheme != "https" && !isLoopback(host) {
+		return nil, fmt.Errorf("%w: %s", errClear, quote(req.URL.Redacted()))
+	}
+	resp, err := do(g.client, req)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +133,10 @@ func (w *webIdentity) send(ctx context.Context, token *tokenfile.Token) (aws.Cre
 		RoleARN: w.role, Err: err,
 		Issuer: token.Issuer(), Audience: token.Audience(), Subject: token.Subject(), Expiry: token.Expiry(),
 	}
+	var answered *awshttp.ResponseError
+	if errors.As(err, &answered) {
+		failed.StatusCode = answered.HTTPStatusCode()
+	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		failed.Code, failed.Message = api.ErrorCode(), withoutToken(api.ErrorMessage(), token.Raw())
@@ -133,8 +149,10 @@ func checkCredentials(c aws.Credentials) error {
 	switch {
 	case !c.HasKeys() || c.SessionToken == "" || !c.CanExpire:
 		return errAnswer
-	case !c.Expires.After(time.Now()):
-		return errAnswer
+	case time.Until(c.Expires) < shortestLife:
+		return lifeless(c.Expires)
+	case strings.ContainsFunc(c.AccessKeyID+c.SecretAccessKey+c.SessionToken, notInHeader):
+		return fmt.Errorf("%w: a key has other letters than keys have", errAnswer)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func Example_notInjected() {
 	// awspodid: no AWS identity was injected into this pod: AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE not set
 	// most likely the pod was admitted before its association or annotation reached the webhook
 	// injection happens only at admission, so a restart of the container cannot help: recreate the pod (kubectl -n shop delete pod web-0)
-	// if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account web), the container is named in the pod's skip-containers annotation, the agent does not run on this kind of node, or a wrapper script started the program without these variables
+	// if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account web), the agent does not run on this kind of node, the container is named in the pod's skip-containers annotation, or a wrapper script started the program without these variables
 }
 
 // What the summary says is what the stage saw.
