@@ -19,8 +19,9 @@ type refresh struct {
 }
 
 // life is that of credentials which awspodid refreshes when between a half and
-// three quarters of it have passed. What is left is for the callers.
-func (p plan) life() time.Duration { return 8 * p.Hang }
+// three quarters of it have passed. What is left is for the callers. It takes
+// none that end within seconds.
+func (p plan) life() time.Duration { return max(8*p.Hang, 8*time.Second) }
 
 // Refresh is what callers met while a refresh hung and the credentials from
 // before it were still valid.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/podtoken/podtoken/awspodid"
 )
 
 func TestWhoWaitsWhileARefreshHangs(t *testing.T) {
@@ -45,7 +47,12 @@ func TestHotCredentialsAreNotDueForHours(t *testing.T) {
 			creds, err := provider.Retrieve(t.Context())
 			require.NoError(t, err)
 			assert.True(t, creds.HasKeys())
-			assert.WithinRange(t, creds.Expires, time.Now().Add(4*time.Hour), time.Now().Add(6*time.Hour))
+			if p, ok := provider.(*awspodid.Provider); ok {
+				assert.Greater(t, time.Until(p.Stats().Refresh), 4*time.Hour)
+			}
+			if name == "SDK" {
+				assert.WithinRange(t, creds.Expires, time.Now().Add(4*time.Hour), time.Now().Add(6*time.Hour))
+			}
 			sameToken(t, v.token(), a.token(), "another token than the file's was sent")
 		})
 	}
