@@ -39,6 +39,7 @@ func advisory(left time.Duration) time.Duration {
 // held is what the provider has. It is immutable.
 type held struct {
 	creds   aws.Credentials // Expires is when to ask again
+	hot     time.Time       // until when they are handed out as they are
 	expiry  time.Time       // theirs
 	usable  time.Time       // until when they are handed out
 	refresh time.Time       // when to refresh them
@@ -62,22 +63,31 @@ func hold(creds aws.Credentials, now time.Time) *held {
 	h.usable = h.expiry.Add(-margin)
 	h.refresh = h.expiry.Add(-uniform(window/2, window))
 	h.creds.CanExpire = true
-	return h
+	return h.anew(now)
 }
 
-// vend is what a caller gets. A cache shall soon ask again: for Invalidate to
-// have an effect through it, and at once where a refresh is due.
+// anew sets when a cache shall ask again: in a minute, for Invalidate to have
+// an effect through it, or when a refresh is due.
+func (h *held) anew(now time.Time) *held {
+	next := *h
+	next.creds.Expires = earlier(now.Add(askAgain), h.refresh)
+	next.hot = earlier(now.Add(askAgain/2), h.refresh)
+	return &next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// vend is what a caller gets while a refresh is due: a cache shall ask again
+// at once, and not use the credentials beyond their end.
 func (h *held) vend(now time.Time) aws.Credentials {
 	creds := h.creds
-	switch again := now.Add(askAgain); {
-	case now.Before(h.refresh) && again.Before(h.refresh):
-		creds.Expires = again
-	case now.Before(h.refresh):
-		creds.Expires = h.refresh
-	case now.Add(lookAgain).Before(h.usable):
-		creds.Expires = now.Add(lookAgain)
-	default:
-		creds.Expires = h.usable
+	if !now.Before(h.hot) {
+		creds.Expires = earlier(now.Add(lookAgain), h.usable)
 	}
 	return creds
 }
@@ -114,8 +124,12 @@ func (p *Provider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	}
 	h, now := p.current.Load(), time.Now()
 	switch {
+	case h != nil && now.Before(h.hot):
+		return h.creds, nil
 	case h != nil && now.Before(h.refresh):
-		return h.vend(now), nil
+		next := h.anew(now)
+		p.current.CompareAndSwap(h, next)
+		return next.creds, nil
 	case h != nil && now.Before(h.usable) && !h.doubted:
 		p.refresh(ctx, now)
 		return h.vend(now), nil
@@ -348,6 +362,6 @@ func (p *Provider) Invalidate() {
 		return
 	}
 	doubted := *h
-	doubted.doubted, doubted.refresh = true, time.Time{}
+	doubted.doubted, doubted.hot, doubted.refresh = true, time.Time{}, time.Time{}
 	p.current.Store(&doubted)
 }
