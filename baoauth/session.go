@@ -68,9 +68,10 @@ type Session struct {
 	bare    bareCache
 	limit   *rate.Limiter
 	current atomic.Pointer[lease] // nil: no token, or one that is known to be dead
-	turn    chan struct{}         // holds one while someone logs in
-	doubted chan struct{}         // to Run: there is a suspect
-	changed chan struct{}         // to Run: Login was called
+	server  atomic.Pointer[serverURL]
+	turn    chan struct{} // holds one while someone logs in
+	doubted chan struct{} // to Run: there is a suspect
+	changed chan struct{} // to Run: Login was called
 	prepare sync.Once
 	random  func() float64 // for tests; nil: math/rand/v2
 	wired   bool           // Client's transport is the session's

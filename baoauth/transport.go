@@ -103,13 +103,25 @@ func (s *Session) isServer(req *http.Request) bool {
 	if s.Client == nil {
 		return false
 	}
-	u, err := url.Parse(s.Client.Address())
+	address := s.Client.Address()
+	server := s.server.Load()
+	if server == nil || server.address != address {
+		u, err := url.Parse(address)
+		if err != nil {
+			return false
+		}
+		server = &serverURL{address: address, scheme: u.Scheme, host: u.Host}
+		s.server.Store(server)
+	}
 	host := req.Host
 	if host == "" {
 		host = req.URL.Host
 	}
-	return err == nil && u.Host == host && u.Scheme == req.URL.Scheme
+	return server.host == host && server.scheme == req.URL.Scheme
 }
+
+// serverURL is the parsed address of the client.
+type serverURL struct{ address, scheme, host string }
 
 // withToken is req with token; a RoundTripper must not change what it was given.
 func withToken(req *http.Request, token string) *http.Request {
