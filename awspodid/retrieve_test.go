@@ -35,7 +35,7 @@ var through = map[string]func(*awspodid.Provider) aws.CredentialsProvider{
 	},
 }
 
-func TestNobodyWaitsOrFailsForAWeek(t *testing.T) {
+func TestNobodyWaitsOrFailsForDays(t *testing.T) {
 	for how, wrap := range through {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(b *bed) {
@@ -47,10 +47,10 @@ func TestNobodyWaitsOrFailsForAWeek(t *testing.T) {
 				require.NoError(b, err)
 				b.agent.SetFault(slow)
 				b.sts.SetFault(slow)
-				b.use(user, 7*24*time.Hour, 61*time.Second)
-				days := b.total()
-				assert.Less(b, days, 7*24*2, "refreshed with moderation")
-				assert.Greater(b, days, 25)
+				const hours = 30 // more: Go 1.25.0 itself hangs now and then in a bubble of many timers
+				b.use(user, hours*time.Hour, 61*time.Second)
+				assert.Less(b, b.total(), hours*2, "refreshed with moderation")
+				assert.Greater(b, b.total(), 4)
 			})
 		})
 	}
