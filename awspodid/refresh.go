@@ -110,8 +110,9 @@ type flight struct {
 
 // Retrieve returns credentials. While there are valid ones it never waits, and
 // starts a refresh in the background if one is due; it does not fail while
-// they are valid, up to a second before their end, for what is on its way. Without any it waits for a fetch that all callers share, and
-// that goes on if ctx, which is the caller's alone, ends.
+// they are valid, up to a second before their end, for what is on its way.
+// Without any it waits for a fetch that all callers share, and that goes on if
+// ctx, which is the caller's alone, ends.
 //
 // Expires of the credentials is when to ask again, which the SDK's cache does.
 // Stats has the time at which they really end.
@@ -295,8 +296,11 @@ func (p *Provider) finish(f *flight) {
 		p.failed = failure{err: f.err, count: count, until: now.Add(pause(f.err, count))}
 		if alive {
 			p.next = nextRefresh(h, now)
-			if h.doubted {
-				f.creds, f.err = h.vend(now), nil
+			if h.doubted { // what is there is used on, by this caller and those after it
+				kept := *h
+				kept.doubted = false
+				p.current.Store(&kept)
+				f.creds, f.err = kept.vend(now), nil
 			}
 		}
 	}
