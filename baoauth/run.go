@@ -287,7 +287,10 @@ func (r *run) renew(ctx context.Context) {
 	case isDead(err):
 		r.bury(l)
 	case isRefusal(err):
-		r.current.CompareAndSwap(l, l.unrenewable())
+		if !r.current.CompareAndSwap(l, l.unrenewable()) { // Login was faster
+			r.adopt()
+			return
+		}
 		r.next(login, l.planRefused(now, r.uniform()))
 	default:
 		r.postpone(l, now.Add(r.pause(reason, a.retryAfter)), now.Add(a.retryAfter))
