@@ -1,0 +1,68 @@
+package lint
+
+import "fmt"
+
+// checkPermissions does what the kubelet does with a token's file: fsGroup, or
+// a user that all containers share, makes it 0600 and theirs. Else it belongs
+// to root and has the volume's mode.
+func checkPermissions(p *pod) {
+	if p.spec.at("securityContext").has("fsGroup") || p.sharedUser() {
+		return
+	}
+	for _, t := range p.tokens {
+		mode, ok := t.projected.at("defaultMode").number()
+		if !ok || mode&0o004 != 0 || t.projected.has("defaultUser") || t.source.has("user") {
+			continue
+		}
+		for _, m := range t.mounts {
+			user, ok := p.reads(m.container, mode)
+			if ok {
+				continue
+			}
+			p.report(ruleUnreadable, t.projected.lineOf("defaultMode"),
+				fmt.Sprintf("volume %s has mode %04o, and container %s runs as %s", quote(t.name), mode, quote(m.container.name), user), "")
+			break
+		}
+	}
+}
+
+// setting is the container's, or else the pod's.
+func (p *pod) setting(c container, key string) *node {
+	if v := c.at("securityContext", key); v != nil {
+		return v
+	}
+	return p.spec.at("securityContext", key)
+}
+
+// sharedUser says that all containers have the same runAsUser.
+func (p *pod) sharedUser() bool {
+	shared := ""
+	for _, c := range p.containers {
+		user := p.setting(c, "runAsUser").str()
+		if user == "" || shared != "" && user != shared {
+			return false
+		}
+		shared = user
+	}
+	return shared != ""
+}
+
+// reads says whether a container can read a file of root's with mode, and
+// otherwise who it is. What only the image knows is taken to be fit.
+func (p *pod) reads(c container, mode int64) (user string, ok bool) {
+	switch uid := p.setting(c, "runAsUser"); {
+	case uid.str() == "0":
+		return "", true
+	case uid.str() != "":
+		user = "user " + quote(uid.str())
+	case p.setting(c, "runAsNonRoot").isTrue():
+		user = "the image's user, who is not root"
+	default:
+		return "", true
+	}
+	group := p.setting(c, "runAsGroup").str()
+	if mode&0o040 != 0 && (group == "" || group == "0") {
+		return "", true // without a group, the image's, which often is root's
+	}
+	return user, false
+}

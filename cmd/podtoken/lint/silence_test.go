@@ -1,0 +1,81 @@
+package lint_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/podtoken/podtoken/cmd/podtoken/lint"
+)
+
+const silenced = `kind: Deployment
+metadata:
+  name: web OBJECT
+spec:
+  template:
+    metadata:
+      labels: {app: web} TEMPLATE
+    spec:
+      automountServiceAccountToken: false
+      containers: [{name: app, volumeMounts: [{name: token, mountPath: /tokens}]}]
+      volumes:
+      - name: token
+        projected:
+          sources:
+          ABOVE
+          - serviceAccountToken: {path: token} LINE
+`
+
+func TestSilences(t *testing.T) {
+	for name, c := range map[string]struct{ at, text, want string }{
+		"none":                                {"", "", "PT003:16 PT004:16"},
+		"on the line":                         {"LINE", "# podtoken:ignore PT003 the API server is the relying party", "PT004:16"},
+		"both on the line":                    {"LINE", "# podtoken:ignore PT003, PT004 a test", ""},
+		"above the line":                      {"ABOVE", "# podtoken:ignore PT003 a test", "PT004:16"},
+		"two above the line":                  {"ABOVE", "# podtoken:ignore PT003 a test\n          # podtoken:ignore PT004 a test", ""},
+		"on another line":                     {"TEMPLATE", "# podtoken:ignore PT003 a test", "PT003:16 PT004:16 PT902:7"},
+		"by the object":                       {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003: a test'}", "PT004:17"},
+		"by the object, two":                  {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003: a test; and more; PT004: a test'}", ""},
+		"by the object, two at once":          {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003, PT004: a test'}", ""},
+		"by the object, on lines":             {"OBJECT", "\n  annotations:\n    podtoken.dev/ignore: |\n      PT003: a test\n      PT004: a test", ""},
+		"by the template":                     {"TEMPLATE", "\n      annotations: {podtoken.dev/ignore: 'PT003: a test'}", "PT004:17"},
+		"without a reason":                    {"LINE", "# podtoken:ignore PT003", "PT004:16 PT901:16"},
+		"by the object, without a reason":     {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003:'}", "PT901:4 PT004:17"},
+		"of nothing":                          {"LINE", "# podtoken:ignore", "PT003:16 PT004:16 PT902:16"},
+		"of a rule that is not there":         {"LINE", "# podtoken:ignore PT777 a test", "PT003:16 PT004:16 PT902:16"},
+		"of a rule that finds nothing":        {"LINE", "# podtoken:ignore PT010 a test", "PT003:16 PT004:16 PT902:16"},
+		"by the template, for its pods":       {"TEMPLATE", "\n      annotations: {podtoken.dev/ignore: 'PT016: falls back to the node on purpose'}", "PT003:17 PT004:17"},
+		"within a text":                       {"OBJECT", "\n  annotations:\n    note: |\n      # podtoken:ignore PT003 a test", "PT003:19 PT004:19"},
+		"a comment that is about the silence": {"LINE", "# see podtoken.dev/ignore", "PT003:16 PT004:16"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := silenced
+			for _, at := range []string{"OBJECT", "TEMPLATE", "ABOVE", "LINE"} {
+				with := "# nothing"
+				if at == c.at {
+					with = c.text
+				}
+				text = strings.Replace(text, at, with, 1)
+			}
+			assert.Equal(t, c.want, brief(findings(t, &lint.Linter{}, text)))
+		})
+	}
+}
+
+// What was found before the rest of the input decided on it is silenced too.
+func TestSilencesOfWhatIsDecidedAtTheEnd(t *testing.T) {
+	text := readFile(t, "testdata/rules/PT016/bad.yaml")
+	text = strings.Replace(text, "  uid:", "  annotations: {podtoken.dev/ignore: 'PT016: a canary'}\n  uid:", 1)
+	assert.Empty(t, findings(t, &lint.Linter{}, text))
+
+	without, _, _ := strings.Cut(text, "---\napiVersion: eks")
+	assert.Empty(t, findings(t, &lint.Linter{}, without), "without associations nobody can tell that the silence is pointless")
+}
+
+// Pods do not inherit what is on the Deployment itself.
+func TestASilenceOfRunningPodsOnTheirDeploymentIsPointless(t *testing.T) {
+	text := "kind: Deployment\nmetadata:\n  name: web\n  annotations: {podtoken.dev/ignore: 'PT016: a canary'}\nspec: {template: {spec: {serviceAccountName: web, containers: [{name: app}]}}}\n"
+	linter := &lint.Linter{Associations: []lint.Association{{Namespace: "shop", ServiceAccount: "web"}}}
+	assert.Equal(t, "PT902:4", brief(findings(t, linter, text)))
+}
