@@ -37,6 +37,9 @@
 // an [AgentError] or an [STSError], which say what was refused and what to mend.
 // All of this holds through the cache that the SDK puts around a provider.
 //
+// The text of each error ends with the address of its section in
+// docs/runbook.md, which has the commands for whoever is paged.
+//
 // # Outside of a pod
 //
 // Options.Fallback is for laptops and CI. It is used where nothing at all was

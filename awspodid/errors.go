@@ -28,7 +28,7 @@ func (e *NotInjectedError) Error() string {
 		fmt.Fprintf(&b, ": %s not set", strings.Join(e.Missing, ", "))
 	}
 	in := e.Injection
-	if e.Mechanism != "" && len(in.missing(e.Mechanism.other())) == 0 {
+	if e.injectedInstead() {
 		fmt.Fprintf(&b, "; %s was injected instead", e.Mechanism.other())
 	}
 	for _, name := range []string{relativeURI, fixedToken} {
@@ -36,16 +36,21 @@ func (e *NotInjectedError) Error() string {
 			fmt.Fprintf(&b, "; %s is set, which is not what EKS injects", name)
 		}
 	}
-	if !in.InKubernetes && len(in.Variables) > 0 {
+	section := e.section()
+	switch section {
+	case outsidePod:
 		b.WriteString("; this does not look like a pod: on a laptop or in CI use Options.Fallback")
-		return b.String()
-	}
-	if in.Mounted != "" {
+	case variablesGone:
 		fmt.Fprintf(&b, "; the token is mounted (%s) and the variables are gone: a wrapper script started the program without them", quote(in.Mounted))
-		return b.String()
+	default:
+		b.WriteString("; " + e.mend())
 	}
-	b.WriteString("; " + e.mend())
-	return b.String()
+	return b.String() + see(section, nil)
+}
+
+// injectedInstead says that the mechanism which was not asked for is there.
+func (e *NotInjectedError) injectedInstead() bool {
+	return e.Mechanism != "" && len(e.Injection.missing(e.Mechanism.other())) == 0
 }
 
 func (e *NotInjectedError) what() string {
@@ -81,7 +86,8 @@ func (e *NotInjectedError) mend() string {
 // InjectionError says that what was injected cannot be used: half of it, an
 // empty variable, a file that is not there, a token for someone else, an
 // address to which no token is sent. It is never a reason to use another
-// identity.
+// identity. Its text, as that of each error here, ends with the address of the
+// runbook's section about it.
 type InjectionError struct {
 	Mechanism Mechanism
 	Variable  string // the one that is wrong or missing
@@ -100,9 +106,9 @@ func (e *InjectionError) Error() string {
 		text += e.Variable + ": "
 	}
 	if e.Err == nil {
-		return text + "cannot be used"
+		return text + "cannot be used" + see(e.section(), nil)
 	}
-	return text + clean(e.Err.Error())
+	return text + clean(unseen(e.Err)) + see(e.section(), e.Err)
 }
 
 // The ways in which a pair is half.
@@ -150,17 +156,18 @@ func (e *AgentError) Error() string {
 	case e.StatusCode != 0:
 		text += fmt.Sprintf("%d %s", e.StatusCode, quote(e.Message))
 	case e.Err != nil:
-		text += clean(e.Err.Error())
+		text += clean(unseen(e.Err))
 	default:
 		text += "no credentials"
 	}
 	if e.Subject != "" && e.StatusCode != 0 {
 		text += "; the token that was sent claims " + claims{e.Audience, e.Subject, e.Expiry}.String()
 	}
-	if hint := e.hint(); hint != "" {
+	hint, section := e.hint()
+	if hint != "" {
 		text += "; " + hint
 	}
-	return text
+	return text + see(section, e.Err)
 }
 
 // STSError is a failure to get credentials from STS for the service account's
@@ -187,15 +194,16 @@ func (e *STSError) Error() string {
 	case e.Code != "":
 		text += clean(e.Code) + " " + quote(e.Message)
 	case e.Err != nil:
-		text += clean(e.Err.Error())
+		text += clean(unseen(e.Err))
 	default:
 		text += "no credentials"
 	}
 	if e.Subject != "" && e.Code != "" {
 		text += "; the token that was sent claims iss " + quote(e.Issuer) + ", " + claims{e.Audience, e.Subject, e.Expiry}.String()
 	}
-	if hint := e.hint(); hint != "" {
+	hint, section := e.hint()
+	if hint != "" {
 		text += "; " + hint
 	}
-	return text
+	return text + see(section, e.Err)
 }

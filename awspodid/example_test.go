@@ -76,7 +76,7 @@ func ExampleNew_notInjected() {
 	fmt.Println(err)
 	// Output:
 	// [AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE]
-	// awspodid: EKS Pod Identity was not injected into this pod: AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE not set; most likely the pod was admitted before its association or annotation reached the webhook; injection happens only at admission, so a restart of the container cannot help: recreate the pod (kubectl -n shop delete pod web-0); if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account SERVICE_ACCOUNT), the agent does not run on this kind of node, the container is named in the pod's skip-containers annotation, or a wrapper script started the program without these variables
+	// awspodid: EKS Pod Identity was not injected into this pod: AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE not set; most likely the pod was admitted before its association or annotation reached the webhook; injection happens only at admission, so a restart of the container cannot help: recreate the pod (kubectl -n shop delete pod web-0); if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account SERVICE_ACCOUNT), the agent does not run on this kind of node, the container is named in the pod's skip-containers annotation, or a wrapper script started the program without these variables; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#aws-not-injected
 }
 
 // On a laptop or in CI nothing is injected. A program that wants to run there

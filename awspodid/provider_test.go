@@ -40,6 +40,7 @@ func TestPodThatWasAdmittedTooEarlyIsToldSo(t *testing.T) {
 	} {
 		assert.ErrorContains(t, err, says)
 	}
+	assert.Equal(t, "aws-not-injected", sectionOf(t, err))
 	assert.Equal(t, "web", none.Injection.ServiceAccount)
 	t.Log(err)
 }
@@ -57,10 +58,12 @@ func TestPinnedMechanismThatIsMissing(t *testing.T) {
 			_, err := awspodid.New(c.bed.options, func(o *awspodid.Options) { o.Mechanism = c.pinned })
 			require.ErrorIs(t, err, awspodid.ErrNotInjected)
 			assert.ErrorContains(t, err, c.says)
+			assert.Equal(t, "aws-other-mechanism", sectionOf(t, err))
 		})
 	}
 	_, err := awspodid.New(podIdentity(t).options, func(o *awspodid.Options) { o.Mechanism = "pod-identity" })
 	assert.ErrorAs(t, err, new(*awspodid.InjectionError))
+	assert.Equal(t, "aws-misconfigured", sectionOf(t, err))
 }
 
 func TestMechanismIsWhatTheSDKWouldTake(t *testing.T) {
@@ -92,26 +95,27 @@ func TestWhatIsHalfInjectedIsRefused(t *testing.T) {
 		variable string
 		says     string
 		is       error
+		section  string // of the runbook
 	}{
-		"no token file":            {podIdentity(t), without(file), file, "its companion is", nil},
-		"no address":               {podIdentity(t), without(uri), uri, "its companion is", nil},
-		"an empty address":         {podIdentity(t), with(uri, ""), uri, "empty", nil},
-		"an empty path":            {podIdentity(t), with(file, ""), file, "empty", nil},
-		"no role":                  {webIdentity(t), without("AWS_ROLE_ARN"), "AWS_ROLE_ARN", "its companion is", nil},
-		"an empty role":            {webIdentity(t), with("AWS_ROLE_ARN", ""), "AWS_ROLE_ARN", "empty", nil},
-		"no region":                {webIdentity(t), func(b *bed) { b.pod = b.pod.Without("AWS_REGION", "AWS_DEFAULT_REGION") }, "AWS_REGION", "no STS", nil},
-		"a file that is not there": {podIdentity(t), with(file, "/nowhere/token"), file, "/nowhere/token", fs.ErrNotExist},
-		"a directory":              {podIdentity(t), with(file, t.TempDir()), file, "", fs.ErrInvalid},
-		"an address of elsewhere":  {podIdentity(t), with(uri, "http://192.0.2.1/v1/credentials"), uri, "169.254.170.23", nil},
-		"an address of IMDS":       {podIdentity(t), with(uri, "http://169.254.169.254/latest"), uri, "169.254.170.23", nil},
-		"another scheme":           {podIdentity(t), with(uri, "file:///etc/passwd"), uri, "", nil},
-		"no URL":                   {podIdentity(t), with(uri, "http://[::1/v1"), uri, "no URL", nil},
-		"a URL with a password":    {podIdentity(t), with(uri, "http://a:hunter2@127.0.0.1/"), uri, "credentials in it", nil},
+		"no token file":            {podIdentity(t), without(file), file, "its companion is", nil, "aws-half-injected"},
+		"no address":               {podIdentity(t), without(uri), uri, "its companion is", nil, "aws-half-injected"},
+		"an empty address":         {podIdentity(t), with(uri, ""), uri, "empty", nil, "aws-half-injected"},
+		"an empty path":            {podIdentity(t), with(file, ""), file, "empty", nil, "aws-half-injected"},
+		"no role":                  {webIdentity(t), without("AWS_ROLE_ARN"), "AWS_ROLE_ARN", "its companion is", nil, "aws-half-injected"},
+		"an empty role":            {webIdentity(t), with("AWS_ROLE_ARN", ""), "AWS_ROLE_ARN", "empty", nil, "aws-half-injected"},
+		"no region":                {webIdentity(t), func(b *bed) { b.pod = b.pod.Without("AWS_REGION", "AWS_DEFAULT_REGION") }, "AWS_REGION", "no STS", nil, "aws-region"},
+		"a file that is not there": {podIdentity(t), with(file, "/nowhere/token"), file, "/nowhere/token", fs.ErrNotExist, "token-file-missing"},
+		"a directory":              {podIdentity(t), with(file, t.TempDir()), file, "", fs.ErrInvalid, "token-file-not-regular"},
+		"an address of elsewhere":  {podIdentity(t), with(uri, "http://192.0.2.1/v1/credentials"), uri, "169.254.170.23", nil, "aws-agent-address"},
+		"an address of IMDS":       {podIdentity(t), with(uri, "http://169.254.169.254/latest"), uri, "169.254.170.23", nil, "aws-agent-address"},
+		"another scheme":           {podIdentity(t), with(uri, "file:///etc/passwd"), uri, "", nil, "aws-agent-address"},
+		"no URL":                   {podIdentity(t), with(uri, "http://[::1/v1"), uri, "no URL", nil, "aws-agent-address"},
+		"a URL with a password":    {podIdentity(t), with(uri, "http://a:hunter2@127.0.0.1/"), uri, "credentials in it", nil, "aws-agent-address"},
 		"the token of another audience": {podIdentity(t), func(b *bed) {
 			b.pod.PodIdentity.Request.Audiences = []string{"https://kubernetes.default.svc"}
 			require.NoError(t, b.pod.PodIdentity.Rotate())
-		}, file, "pods.eks.amazonaws.com", nil},
-		"both, one of them half": {newBed(t, awspodidtest.NewPodWithBoth), without("AWS_ROLE_ARN"), "AWS_ROLE_ARN", "", nil},
+		}, file, "pods.eks.amazonaws.com", nil, "token-audience"},
+		"both, one of them half": {newBed(t, awspodidtest.NewPodWithBoth), without("AWS_ROLE_ARN"), "AWS_ROLE_ARN", "", nil, "aws-half-injected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.change(c.bed)
@@ -123,6 +127,7 @@ func TestWhatIsHalfInjectedIsRefused(t *testing.T) {
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, c.variable, wrong.Variable)
 			assert.ErrorContains(t, err, c.says)
+			assert.Equal(t, c.section, sectionOf(t, err))
 			assert.NotContains(t, err.Error(), "hunter2")
 			assert.False(t, errors.Is(err, awspodid.ErrNotInjected))
 			if c.is != nil {
@@ -157,6 +162,7 @@ func TestExpiredTokenAtStartIsNoMisconfiguration(t *testing.T) {
 	assert.ErrorAs(t, err, new(*tokenfile.ExpiredError))
 	assert.ErrorAs(t, err, new(*awspodid.AgentError))
 	assert.ErrorContains(t, err, "nothing was sent")
+	assert.Equal(t, "token-expired-when-written", sectionOf(t, err))
 	assert.Zero(t, b.agent.Counts().Total())
 }
 
@@ -177,6 +183,7 @@ func TestFallbackIsForLaptopsAlone(t *testing.T) {
 	_, err = awspodid.New(laptop)
 	require.ErrorIs(t, err, awspodid.ErrNotInjected)
 	assert.ErrorContains(t, err, "does not look like a pod")
+	assert.Equal(t, "aws-outside-a-pod", sectionOf(t, err))
 
 	b := podIdentity(t)
 	b.pod = awspodidtest.NewPod()
@@ -212,6 +219,6 @@ func TestInspectReportsWhatIsThere(t *testing.T) {
 
 func TestZeroErrorsPrint(t *testing.T) {
 	for _, err := range []error{new(awspodid.NotInjectedError), new(awspodid.InjectionError), new(awspodid.AgentError), new(awspodid.STSError)} {
-		assert.NotEmpty(t, err.Error())
+		assert.NotEmpty(t, sectionOf(t, err))
 	}
 }

@@ -190,9 +190,9 @@ var errStuck = errors.New("the client does not heed its context")
 func (p *Provider) explain(f *flight, err error) error {
 	err = fmt.Errorf("awspodid: waiting for credentials of %s: %w", p.mechanism, err)
 	if last := f.last.Load(); last != nil {
-		err = fmt.Errorf("%w; the last attempt: %w", err, *last)
+		return fmt.Errorf("%w; the last attempt: %w", err, *last)
 	}
-	return err
+	return fmt.Errorf("%w%s", err, see(waitEnded, err))
 }
 
 // drop gives up a fetch that does not end, so that another one can begin.
@@ -206,13 +206,13 @@ func (p *Provider) drop(f *flight) {
 
 // start begins a fetch. p.mu is held.
 func (p *Provider) start(ctx context.Context) {
-	f := &flight{done: make(chan struct{}), started: time.Now(), err: errAbandoned}
+	f := &flight{done: make(chan struct{}), started: time.Now(), err: abandoned("")}
 	p.flight = f
 	go func() {
 		defer p.finish(f)
 		defer func() {
 			if v := recover(); v != nil { // of a client or a token source: no reason to end the process
-				f.err = fmt.Errorf("%w: it panicked: %s", errAbandoned, clean(fmt.Sprint(v)))
+				f.err = abandoned(": it panicked: " + clean(fmt.Sprint(v)))
 			}
 		}()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
@@ -221,8 +221,10 @@ func (p *Provider) start(ctx context.Context) {
 	}()
 }
 
-// errAbandoned is what waiting callers get if a client did not return.
-var errAbandoned = errors.New("awspodid: the fetch did not finish")
+// abandoned is what waiting callers get if a client did not return.
+func abandoned(why string) error {
+	return errors.New("awspodid: the fetch did not finish" + why + see(httpClient, nil))
+}
 
 // attempts fetches until it succeeds, in the SDK's own rhythm. Each attempt
 // reads the token anew.

@@ -29,21 +29,22 @@ func TestEachAnswerOfTheAgentIsExplained(t *testing.T) {
 		status   int
 		says     []string
 		requests int
+		section  string // of the runbook
 	}{
 		"no association": {func(b *bed) { b.agent.Dissociate("shop", "web") }, 404,
-			[]string{"ResourceNotFoundException", `no association for "system:serviceaccount:shop:web"`}, 1},
-		"role refused":       {func(b *bed) { b.agent.SetUpstream(awspodidtest.RoleDenied) }, 403, []string{"AccessDeniedException", "sts:TagSession"}, 1},
-		"node refused":       {func(b *bed) { b.agent.SetUpstream(awspodidtest.NodeDenied) }, 403, []string{"eks-auth:AssumeRoleForPodIdentity"}, 1},
-		"expired there":      {func(b *bed) { b.agent.SetUpstream(awspodidtest.TokenExpiredThere) }, 400, []string{"ExpiredTokenException", "exp "}, 1},
-		"throttled":          {func(b *bed) { b.agent.SetUpstream(awspodidtest.Throttled) }, 429, []string{"rate limit"}, 3},
-		"throttled as 400":   {func(b *bed) { b.agent.SetUpstream(awspodidtest.ThrottledAs400) }, 400, []string{"ThrottlingException"}, 3},
-		"internal error":     {func(b *bed) { b.agent.SetUpstream(awspodidtest.InternalError) }, 500, []string{"could not get credentials from EKS"}, 3},
-		"slow upstream":      {func(b *bed) { b.agent.SetUpstream(awspodidtest.Slow) }, 500, []string{`"[]"`}, 3},
-		"connection refused": {func(b *bed) { b.agent.SetDown(true) }, 0, []string{"eks-pod-identity-agent", "Fargate"}, 0},
+			[]string{"ResourceNotFoundException", `no association for "system:serviceaccount:shop:web"`}, 1, "agent-no-association"},
+		"role refused":       {func(b *bed) { b.agent.SetUpstream(awspodidtest.RoleDenied) }, 403, []string{"AccessDeniedException", "sts:TagSession"}, 1, "agent-access-denied"},
+		"node refused":       {func(b *bed) { b.agent.SetUpstream(awspodidtest.NodeDenied) }, 403, []string{"eks-auth:AssumeRoleForPodIdentity"}, 1, "agent-access-denied"},
+		"expired there":      {func(b *bed) { b.agent.SetUpstream(awspodidtest.TokenExpiredThere) }, 400, []string{"ExpiredTokenException", "exp "}, 1, "agent-token-refused"},
+		"throttled":          {func(b *bed) { b.agent.SetUpstream(awspodidtest.Throttled) }, 429, []string{"rate limit"}, 3, "agent-rate-limited"},
+		"throttled as 400":   {func(b *bed) { b.agent.SetUpstream(awspodidtest.ThrottledAs400) }, 400, []string{"ThrottlingException"}, 3, "agent-rate-limited"},
+		"internal error":     {func(b *bed) { b.agent.SetUpstream(awspodidtest.InternalError) }, 500, []string{"could not get credentials from EKS"}, 3, "agent-failed"},
+		"slow upstream":      {func(b *bed) { b.agent.SetUpstream(awspodidtest.Slow) }, 500, []string{`"[]"`}, 3, "agent-failed"},
+		"connection refused": {func(b *bed) { b.agent.SetDown(true) }, 0, []string{"eks-pod-identity-agent", "Fargate"}, 0, "agent-unreachable"},
 		"another host": {func(b *bed) {
 			b.pod = b.pod.With("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/v1/credentials")
-		}, 403, []string{"another address"}, 1},
-		"another path": {func(b *bed) { b.pod = b.pod.With("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v2") }, 404, []string{"page not found"}, 1},
+		}, 403, []string{"another address"}, 1, "aws-agent-address"},
+		"another path": {func(b *bed) { b.pod = b.pod.With("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v2") }, 404, []string{"page not found"}, 1, "aws-agent-address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,6 +54,7 @@ func TestEachAnswerOfTheAgentIsExplained(t *testing.T) {
 				var refused *awspodid.AgentError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, c.status, refused.StatusCode)
+				assert.Equal(t, c.section, sectionOf(t, err))
 				for _, says := range c.says {
 					assert.ErrorContains(t, err, says)
 				}
@@ -75,15 +77,16 @@ func TestEachAnswerOfSTSIsExplained(t *testing.T) {
 		code     string
 		says     []string
 		requests int
+		section  string // of the runbook
 	}{
 		"trust policy": {func(b *bed) {
 			b.sts.SetRole(role, awspodidtest.TrustPolicy{Sub: []string{"system:serviceaccount:shop:api"}})
 		},
-			"AccessDenied", []string{host + `:sub" = "` + account, host + `:aud" = "sts.amazonaws.com`}, 1},
-		"no such role":      {func(b *bed) { b.sts.DeleteRole(role) }, "AccessDenied", nil, 1},
-		"no provider":       {func(b *bed) { b.sts.DeleteProvider(tokenfiletest.DefaultIssuer) }, "InvalidIdentityToken", []string{"OpenID Connect provider for"}, 1},
-		"provider's client": {func(b *bed) { b.sts.SetProvider(tokenfiletest.DefaultIssuer, "other") }, "InvalidIdentityToken", []string{"audiences of the IAM OpenID Connect provider"}, 1},
-		"not reachable":     {func(b *bed) { b.sts.SetDown(true) }, "", []string{"VPC endpoint"}, 0},
+			"AccessDenied", []string{host + `:sub" = "` + account, host + `:aud" = "sts.amazonaws.com`}, 1, "sts-access-denied"},
+		"no such role":      {func(b *bed) { b.sts.DeleteRole(role) }, "AccessDenied", nil, 1, "sts-access-denied"},
+		"no provider":       {func(b *bed) { b.sts.DeleteProvider(tokenfiletest.DefaultIssuer) }, "InvalidIdentityToken", []string{"OpenID Connect provider for"}, 1, "sts-no-provider"},
+		"provider's client": {func(b *bed) { b.sts.SetProvider(tokenfiletest.DefaultIssuer, "other") }, "InvalidIdentityToken", []string{"audiences of the IAM OpenID Connect provider"}, 1, "sts-audience"},
+		"not reachable":     {func(b *bed) { b.sts.SetDown(true) }, "", []string{"VPC endpoint"}, 0, "sts-unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,6 +96,7 @@ func TestEachAnswerOfSTSIsExplained(t *testing.T) {
 				var refused *awspodid.STSError
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, c.code, refused.Code)
+				assert.Equal(t, c.section, sectionOf(t, err))
 				for _, says := range c.says {
 					assert.ErrorContains(t, err, says)
 				}
@@ -154,6 +158,7 @@ func TestAnswerThatIsNotOneOfCredentials(t *testing.T) {
 				var refused *awspodid.AgentError
 				require.ErrorAs(t, err, &refused)
 				assert.Less(t, len(err.Error()), 3000)
+				assert.Contains(t, []string{"agent-bad-answer", "agent-token-refused", "agent-unreachable"}, sectionOf(t, err))
 				assert.NotContains(t, err.Error(), "SecretAccessKey\":")
 			})
 		})

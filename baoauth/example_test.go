@@ -73,7 +73,7 @@ func ExampleLoginError() {
 	})
 	fmt.Println(err)
 	// Output:
-	// baoauth: login as role "web" at auth/kubernetes: the server answered 403 "service account name not authorized"; the token that was sent claims aud ["openbao"], sub "system:serviceaccount:shop:default"; auth/kubernetes/role/web is for other pods: compare its bound_service_account_names and bound_service_account_namespaces (kubernetes), bound_subject and bound_claims (jwt) with sub; if they are right, the pod runs under the wrong service account
+	// baoauth: login as role "web" at auth/kubernetes: the server answered 403 "service account name not authorized"; the token that was sent claims aud ["openbao"], sub "system:serviceaccount:shop:default"; auth/kubernetes/role/web is for other pods: compare its bound_service_account_names and bound_service_account_namespaces (kubernetes), bound_subject and bound_claims (jwt) with sub; if they are right, the pod runs under the wrong service account; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#login-not-bound
 }
 
 // pod is what a pod has: a token file that the kubelet looks after, and a

@@ -306,7 +306,8 @@ func TestNoSecretInTheErrorsOfALogin(t *testing.T) {
 }
 
 func TestZeroLoginErrorPrints(t *testing.T) {
-	assert.Equal(t, "baoauth: login: unknown failure", new(baoauth.LoginError).Error())
+	assert.Equal(t, "baoauth: login: unknown failure; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#login-refused",
+		new(baoauth.LoginError).Error())
 }
 
 // The texts are for whoever is paged. Each is what a server really answers.
@@ -380,6 +381,7 @@ func TestEachRefusalIsExplained(t *testing.T) {
 					assert.Contains(t, err.Error(), says)
 				}
 				assert.NotContains(t, err.Error(), "\n")
+				assert.Equal(t, "login-"+strings.ReplaceAll(string(c.reason), " ", "-"), sectionOf(t, err))
 				if c.reason != baoauth.Unreachable {
 					assert.ErrorAs(t, err, new(*api.ResponseError))
 				}

@@ -18,7 +18,7 @@ const (
 	revokeWithin = 5 * time.Second // at the end of Run
 )
 
-var errRunning = errors.New("baoauth: Session.Run is already running")
+var errRunning = errors.New("baoauth: Session.Run is already running" + wrongFields)
 
 // Run keeps the session logged in until ctx ends, and returns ctx's error. It
 // logs in first if Login was not called. It starts no goroutine that outlives
@@ -355,7 +355,7 @@ func (r *run) bury(l *lease) {
 		r.settle()
 	}
 	r.mu.Unlock()
-	r.log(slog.LevelWarn, "the token is dead before its lease ended: revoked, used up, or unknown to a server that was restored",
+	r.log(slog.LevelWarn, "the token is dead before its lease ended: revoked, used up, or unknown to a server that was restored"+deadToken,
 		"age", time.Since(l.born).Round(time.Second).String(), "login in", pause.Round(time.Second).String())
 	r.next(login, time.Now().Add(pause))
 }

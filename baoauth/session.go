@@ -108,7 +108,7 @@ func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
 	}
 	plain, err := api.NewClient(config) // reads the environment, fills in the transport
 	if err != nil {
-		return nil, fmt.Errorf("baoauth: %w", err)
+		return nil, fmt.Errorf("baoauth: %w"+wrongFields, err)
 	}
 	s := &Session{Method: method, wired: true}
 	// Another configuration, with another http.Client: the caller's may be used
@@ -120,7 +120,7 @@ func NewSession(config *api.Config, method api.AuthMethod) (*Session, error) {
 	own.Address, own.AgentAddress = plain.Address(), ""
 	own.HttpClient.Transport = s.Transport(own.HttpClient.Transport)
 	if s.Client, err = api.NewClient(own); err != nil {
-		return nil, fmt.Errorf("baoauth: %w", err)
+		return nil, fmt.Errorf("baoauth: %w"+wrongFields, err)
 	}
 	s.Client.SetHeaders(plain.Headers())
 	s.Client.SetToken(plain.Token())
@@ -203,7 +203,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-var errNotSet = errors.New("baoauth: Session.Client and Session.Method must be set")
+var errNotSet = errors.New("baoauth: Session.Client and Session.Method must be set" + wrongFields)
 
 // check is called first by everything that sends something.
 func (s *Session) check() error {
@@ -294,20 +294,20 @@ func (s *Session) Ready(ctx context.Context) error {
 	s.mu.Unlock()
 	switch {
 	case last != nil:
+		if namedBy(last) == "" { // by a method of another package
+			return notReady(": %w", last)
+		}
 		return fmt.Errorf("baoauth: %w: %w", ErrNotLoggedIn, last)
 	case l != nil && !running:
-		return fmt.Errorf("baoauth: %w: the lease ended at %s and Run is not running",
-			ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
+		return notReady(": the lease ended at %s and Run is not running", l.end().UTC().Format(time.RFC3339))
 	case l != nil:
-		return fmt.Errorf("baoauth: %w: the lease ended at %s", ErrNotLoggedIn, l.end().UTC().Format(time.RFC3339))
-	}
-	switch {
+		return notReady(": the lease ended at %s", l.end().UTC().Format(time.RFC3339))
 	case logins > 0 && running:
-		return fmt.Errorf("baoauth: %w: the token is dead, and a login is due", ErrNotLoggedIn)
+		return notReady(": the token is dead, and a login is due")
 	case logins > 0:
-		return fmt.Errorf("baoauth: %w: Run has ended", ErrNotLoggedIn)
+		return notReady(": Run has ended")
 	}
-	return fmt.Errorf("baoauth: %w yet", ErrNotLoggedIn)
+	return notReady(" yet")
 }
 
 // Format writes whether the session is logged in, whatever the verb. What fmt

@@ -67,9 +67,11 @@
 // # When it fails
 //
 // Every failure is an [*Error]. Its text says what was found and what to change
-// in the manifest; its cause is a type that a program can act on. [Source.Stats]
-// counts failures by cause, and a Logger is told of each rotation, failure and
-// recovery, and not of every call that meets it.
+// in the manifest, and ends with the address of its section in docs/runbook.md,
+// which has the commands for whoever is paged; its cause is a type that a
+// program can act on. [Source.Stats] counts failures by cause, and a Logger is
+// told of each rotation, failure and recovery, and not of every call that meets
+// it.
 //
 // With MaxAge and in a Watch loop a failed read is not yet a failure of Token:
 // it serves the last good token until that expires, and returns the cause then.

@@ -9,8 +9,8 @@ import (
 )
 
 // Error is every failure of a Source: the file's name, and what is wrong with
-// it. Its text says what was found and what to change, and never holds a byte
-// of a token.
+// it. Its text says what was found and what to change, ends with the address of
+// the runbook's section about it, and never holds a byte of a token.
 //
 // A missing file satisfies errors.Is(err, fs.ErrNotExist), an unreadable one
 // fs.ErrPermission, and what is no regular file fs.ErrInvalid.
@@ -25,9 +25,9 @@ func (e *Error) Error() string {
 		text += printable(e.Path) + ": "
 	}
 	if e.Err == nil {
-		return text + "unknown failure"
+		return text + "unknown failure" + see(fileNotRead)
 	}
-	return text + e.Err.Error()
+	return text + e.Err.Error() + see(sectionOf(e.Err))
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -74,15 +74,15 @@ func (e *ExpiredError) Error() string {
 	return b.String() + "; " + e.mend()
 }
 
-// mend says what to do, by what is most likely to have happened.
+// mend says what to do.
 func (e *ExpiredError) mend() string {
-	switch {
-	case e.frozen:
+	switch e.section() {
+	case tokenFrozen:
 		return frozenHint
-	case e.Now.Before(e.Expiry) && e.Now.Before(e.due.Add(kubeletPeriod)):
+	case tokenMinTTL:
 		return fmt.Sprintf("the kubelet replaces it after %s, at its next look, which it takes every 60 to 90 seconds: "+
 			"set MinTTL to less than a fifth of the token's lifetime less 90 seconds, or a longer serviceAccountToken.expirationSeconds", stamp(e.due))
-	case e.Modified.After(e.Expiry) && !e.Modified.After(e.Now):
+	case tokenWrittenLate:
 		return "what writes the file wrote a token that had expired: look there, and at the clock"
 	}
 	return "the kubelet did not replace it: look for failing TokenRequests in the kubelet's log, " +
@@ -145,7 +145,7 @@ type ClaimError struct {
 
 func (e *ClaimError) Error() string {
 	text := fmt.Sprintf("token's %s is %s, want %s; ", e.Claim, quote(e.Got), quote(e.Want))
-	if e.Claim == "sub" {
+	if e.section() == tokenSubject {
 		return text + "set serviceAccountName in the pod's spec to the account wanted, or correct Source.Subject"
 	}
 	return text + "the token was issued by another cluster, or the API server's --service-account-issuer changed: correct Source.Issuer"

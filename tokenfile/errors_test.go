@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,43 +90,70 @@ func TestEveryFailureIsAnErrorWithItsPath(t *testing.T) {
 }
 
 // Each text says what to change, in the words of the manifest, of the API
-// server or of this package.
-func TestEveryTextNamesAMend(t *testing.T) {
-	mends := map[string]string{
-		"missing file":        "compare its name with serviceAccountToken.path",
-		"missing directory":   "add the projected volume to the container's volumeMounts",
-		"dangling link":       "recreate the pod",
-		"directory":           "name the file in it",
-		"empty":               "it is being written, or its writer failed",
-		"torn":                "a write in progress",
-		"two tokens":          "only one at the very end is tolerated",
-		"in quotes":           "not of the base64url alphabet",
-		"claim twice":         "a claim twice",
-		"alg none":            "nobody signed it",
-		"header of no JSON":   "not base64url-encoded JSON",
-		"too large":           "more than 64 KiB, which no token has",
-		"no expiry":           "declare a projected volume",
-		"expired":             "wrote a token that had expired: look there",
-		"too little left":     "MinTTL",
-		"not yet valid":       "compare the clocks",
-		"another audience":    "set serviceAccountToken.audience",
-		"API server's":        "declare a projected volume of your own",
-		"no audience":         "declare a projected volume of your own",
-		"another issuer":      "correct Source.Issuer",
-		"another subject":     "set serviceAccountName",
-		"lives too long":      "set serviceAccountToken.expirationSeconds",
-		"no audience wanted":  "name the relying party",
-		"token for a path":    "name of its file",
-		"gave up waiting":     "gave up waiting for a valid token",
-		"context had ended":   "context canceled",
-		"path through a file": "compare it with mountPath",
+// server or of this package, and where the runbook says more.
+func TestEveryTextNamesAMendAndTheRunbook(t *testing.T) {
+	want := map[string]struct{ mend, section string }{
+		"missing file":        {"compare its name with serviceAccountToken.path", "token-file-missing"},
+		"missing directory":   {"add the projected volume to the container's volumeMounts", "token-file-missing"},
+		"dangling link":       {"recreate the pod", "token-file-missing"},
+		"directory":           {"name the file in it", "token-file-not-regular"},
+		"empty":               {"it is being written, or its writer failed", "token-malformed"},
+		"torn":                {"a write in progress", "token-malformed"},
+		"two tokens":          {"only one at the very end is tolerated", "token-malformed"},
+		"in quotes":           {"not of the base64url alphabet", "token-malformed"},
+		"claim twice":         {"a claim twice", "token-malformed"},
+		"alg none":            {"nobody signed it", "token-malformed"},
+		"header of no JSON":   {"not base64url-encoded JSON", "token-malformed"},
+		"too large":           {"more than 64 KiB, which no token has", "token-malformed"},
+		"no expiry":           {"declare a projected volume", "token-without-expiry"},
+		"expired":             {"wrote a token that had expired: look there", "token-expired-when-written"},
+		"too little left":     {"MinTTL", "token-below-minttl"},
+		"not yet valid":       {"compare the clocks", "token-not-yet-valid"},
+		"another audience":    {"set serviceAccountToken.audience", "token-audience"},
+		"API server's":        {"declare a projected volume of your own", "token-audience"},
+		"no audience":         {"declare a projected volume of your own", "token-audience"},
+		"another issuer":      {"correct Source.Issuer", "token-issuer"},
+		"another subject":     {"set serviceAccountName", "token-subject"},
+		"lives too long":      {"set serviceAccountToken.expirationSeconds", "token-lifetime"},
+		"no audience wanted":  {"name the relying party", "source-misconfigured"},
+		"token for a path":    {"name of its file", "source-misconfigured"},
+		"gave up waiting":     {"gave up waiting for a valid token", "token-malformed"},
+		"context had ended":   {"context canceled", "context-ended"},
+		"path through a file": {"compare it with mountPath", "token-file-not-read"},
 	}
 	failures := failuresOf(t, sign(t))
 	for name, err := range failures {
-		require.Contains(t, mends, name)
-		assert.ErrorContains(t, err, mends[name], name)
+		require.Contains(t, want, name)
+		assert.ErrorContains(t, err, want[name].mend, name)
+		assert.Equal(t, want[name].section, sectionOf(t, err.Error()), name)
 	}
-	assert.Len(t, failures, len(mends))
+	assert.Len(t, failures, len(want))
+}
+
+// What a test as root, and without waiting for a token's end, cannot make.
+func TestRunbookSections(t *testing.T) {
+	now := time.Unix(1_000_000_000, 0)
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing known":                 {nil, "token-file-not-read"},
+		"another user's file":           {fs.ErrPermission, "token-file-permission"},
+		"I/O error":                     {syscall.EIO, "token-file-not-read"},
+		"out of file descriptors":       {syscall.EMFILE, "token-file-not-read"},
+		"the kubelet did not replace":   {&tokenfile.ExpiredError{Expiry: now, Now: now.Add(1), Modified: now.Add(-time.Hour)}, "token-expired"},
+		"file's time not known":         {&tokenfile.ExpiredError{Expiry: now, Now: now}, "token-expired"},
+		"zero":                          {&tokenfile.ExpiredError{}, "token-expired"},
+		"claim of no name":              {&tokenfile.ClaimError{}, "token-issuer"},
+		"deadline before a read":        {context.DeadlineExceeded, "context-ended"},
+		"malformed and a deadline":      {errors.Join(tokenfile.ErrMalformed, context.DeadlineExceeded), "token-malformed"},
+		"one of ours around one":        {&tokenfile.Error{Path: "/t", Err: tokenfile.ErrNoExpiry}, "token-without-expiry"},
+		"one of ours around another's":  {fmt.Errorf("%w", &tokenfile.Error{Err: fs.ErrNotExist}), "token-file-missing"},
+		"a path that is no file's name": {syscall.ENAMETOOLONG, "token-file-not-read"},
+	} {
+		err := &tokenfile.Error{Path: "/token", Err: c.err}
+		assert.Equal(t, c.want, sectionOf(t, err.Error()), name)
+	}
 }
 
 // What errors.Is finds behind each failure, and nothing else of the list.
@@ -217,8 +245,10 @@ func TestZeroErrorsHaveATextToo(t *testing.T) {
 func TestErrorTextsInFull(t *testing.T) {
 	at := func(seconds int64) time.Time { return time.Unix(1_000_000_000+seconds, 0) }
 	for want, err := range map[string]error{
-		"tokenfile: /t: malformed token": &tokenfile.Error{Path: "/t", Err: tokenfile.ErrMalformed},
-		"tokenfile: malformed token":     &tokenfile.Error{Err: tokenfile.ErrMalformed},
+		"tokenfile: /t: malformed token; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#token-malformed": &tokenfile.Error{
+			Path: "/t", Err: tokenfile.ErrMalformed},
+		"tokenfile: malformed token; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#token-malformed": &tokenfile.Error{
+			Err: tokenfile.ErrMalformed},
 		"token expired 1m30s ago, at 2001-09-09T01:46:40Z; the kubelet did not replace it: ": &tokenfile.ExpiredError{
 			Expiry: at(0), Now: at(90)},
 		"token expires in 30s, at 2001-09-09T01:46:40Z, which is less than MinTTL 1m0s; the file was last written at 2001-09-09T01:36:40Z (9m30s ago); ": &tokenfile.ExpiredError{

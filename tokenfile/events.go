@@ -16,7 +16,7 @@ func (s *Source) succeeded(p *parsed) {
 		s.log(slog.LevelInfo, "token file is good again", slog.Time("expiry", p.token.expiry))
 	}
 	if p.token.stale(now) && s.stats.noteStale(p.token) {
-		s.log(slog.LevelWarn, "token is stale: it should have been replaced; its expiry was extended by the API server, and the kubelet is late",
+		s.log(slog.LevelWarn, "token is stale: it should have been replaced; its expiry was extended by the API server, and the kubelet is late"+see(tokenStale),
 			slog.Time("warnafter", p.token.kubernetes.WarnAfter), slog.Time("expiry", p.token.expiry))
 	}
 }
@@ -33,11 +33,12 @@ func (s *Source) failed(err error, snap *snapshot) error {
 	if !s.stats.fail(wrapped, reason, time.Now()) {
 		return wrapped
 	}
+	told := slog.Any("error", &Error{Err: err}) // the record has the path beside it
 	if snap == nil {
-		s.log(slog.LevelError, "no valid token", slog.Any("error", err))
+		s.log(slog.LevelError, "no valid token", told)
 	} else {
 		s.log(slog.LevelWarn, "token file is bad; the last good token is served until it expires",
-			slog.Any("error", err), slog.Time("expiry", snap.token.expiry))
+			told, slog.Time("expiry", snap.token.expiry))
 	}
 	return wrapped
 }
@@ -63,7 +64,7 @@ func (s *Source) inspected(f file) {
 	}
 	frozen := f.unlinked || s.stats.mounted.Load()
 	if s.stats.frozen.Swap(frozen) != frozen && frozen {
-		s.log(slog.LevelWarn, "token will not be rotated: "+frozenHint, slog.Bool("link_count_zero", f.unlinked))
+		s.log(slog.LevelWarn, "token will not be rotated: "+frozenHint+see(tokenFrozen), slog.Bool("link_count_zero", f.unlinked))
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Source) polls(why error) {
 	case why == nil && s.stats.polling.Add(-1) == 0:
 		s.log(slog.LevelInfo, "file notifications work again")
 	case why != nil && s.stats.polling.Add(1) == 1:
-		s.log(slog.LevelWarn, "no file notifications; looking at the token file at intervals instead",
+		s.log(slog.LevelWarn, "no file notifications; looking at the token file at intervals instead"+see(noNotifications),
 			slog.Any("error", why), slog.Duration("every", pollInterval))
 	}
 }

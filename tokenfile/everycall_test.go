@@ -210,6 +210,7 @@ func TestATokenPastItsWarningTimeIsServedButCountsAsStale(t *testing.T) {
 		}
 		assert.True(t, s.Stats().Stale)
 		assert.Equal(t, 1, log.count("token is stale"), "said once a token")
+		assert.Equal(t, 1, log.count("runbook.md#token-stale"))
 
 		p.rotate()
 		_, err = s.Token(t.Context())

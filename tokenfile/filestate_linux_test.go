@@ -41,7 +41,7 @@ func TestSubPathIsToldAtTheFirstSign(t *testing.T) {
 		assert.EqualValues(t, 2, s.Stats().Reads, "once more, for the kubelet's swap looks the same")
 		assert.True(t, s.Stats().SubPath)
 		assert.Equal(t, 1, log.count(frozenWarning))
-		assert.Contains(t, log.written(), "without subPath")
+		assert.Equal(t, 1, log.count("without subPath; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#token-mounted-by-subpath"))
 		noSecret(t, log.written(), raw)
 	})
 	inBubble(t, "rotated while it is read", func(t *testing.T) {
@@ -78,6 +78,7 @@ func TestSubPathIsToldAtTheFirstSign(t *testing.T) {
 			time.Sleep(61 * time.Minute)
 			err := refused(t, s, []string{raw}, "token expired 1m0s ago", "subPath", "mount the volume's directory")
 			asType[*tokenfile.ExpiredError](t, err)
+			assert.Equal(t, "token-mounted-by-subpath", sectionOf(t, err.Error()))
 			assert.NotContains(t, err.Error(), "look for failing TokenRequests", "the kubelet is not to blame")
 			assert.Equal(t, 1, log.count(frozenWarning))
 		})

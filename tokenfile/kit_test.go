@@ -163,8 +163,9 @@ func refused(t testing.TB, s *tokenfile.Source, secrets []string, words ...strin
 	}
 	assert.Contains(t, text, s.Path)
 	assert.Equal(t, 1, strings.Count(text, s.Path+": "), "the path is said once: %s", text)
+	assert.NotEmpty(t, sectionOf(t, text))
 	if errors.Is(err, tokenfile.ErrMalformed) {
-		assert.Equal(t, 1, strings.Count(text, "malformed"), "that is said once: %s", text)
+		assert.Equal(t, 1, strings.Count(text, "malformed token"), "that is said once: %s", text)
 		assert.Contains(t, text, s.Path+": malformed token: ")
 	}
 	oneLine(t, text)
@@ -172,6 +173,17 @@ func refused(t testing.TB, s *tokenfile.Source, secrets []string, words ...strin
 	noSecret(t, fmt.Sprintf("%+v", s.Stats()), secrets...)
 	noSecret(t, log.written(), secrets...)
 	return e
+}
+
+// sectionOf returns the section of the runbook that a text ends with, and
+// fails if it names none, or more than one.
+func sectionOf(t testing.TB, text string) string {
+	t.Helper()
+	const runbook = "https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#"
+	assert.Equal(t, 1, strings.Count(text, "runbook"), "the runbook is named once: %s", text)
+	_, section, _ := strings.Cut(text, "; see "+runbook)
+	assert.Regexp(t, `^[a-z]+(-[a-z]+)+$`, section, "the text ends with a section of the runbook: %s", text)
+	return section
 }
 
 // oneLine fails if a text could break a log or a terminal.

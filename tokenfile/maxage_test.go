@@ -100,6 +100,7 @@ func TestMaxAgeServesTheLastGoodTokenUntilItExpiresAndThenTheCause(t *testing.T)
 		_, err = s.Token(t.Context())
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		assert.Equal(t, 1, log.count("no valid token"))
+		assert.Equal(t, 2, log.count("runbook.md#token-file-missing"), "the warning, and the error")
 
 		p.rotate()
 		p.token(s)

@@ -42,6 +42,7 @@ func TestWatchPollsAndSaysSoOnceWhereNotificationsAreExhausted(t *testing.T) {
 	p.rotate()
 	nextToken(t, next) // within five seconds
 	assert.Equal(t, 1, log.count("no file notifications"), "said once")
+	assert.Equal(t, 1, log.count("runbook.md#no-file-notifications"))
 
 	require.NoError(t, taken.Close())
 	p.rotate()

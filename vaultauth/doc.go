@@ -24,7 +24,9 @@
 // Each login reads the token file anew and validates the token before it is
 // sent: a token of the wrong audience, or one that has expired, never leaves
 // the pod. A failure is a [LoginError], which keeps the chain to the client's
-// *api.ResponseError and to the errors of tokenfile.
+// *api.ResponseError and to the errors of tokenfile. Its text ends with the
+// address of its section in docs/runbook.md, which has the commands for whoever
+// is paged.
 //
 // Run renews the token around two thirds of its lease, at a moment that is
 // drawn, so that pods which started together do not stay together. It logs in

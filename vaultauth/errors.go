@@ -18,8 +18,14 @@ import (
 // token, whatever the reason.
 var ErrNotLoggedIn = errors.New("not logged in")
 
+// notReady is ErrNotLoggedIn and why, where no login has failed.
+func notReady(why string, args ...any) error {
+	return fmt.Errorf("vaultauth: %w"+why+notLoggedIn, append([]any{ErrNotLoggedIn}, args...)...)
+}
+
 // LoginError is every failure of a login. Its text says what was refused, what
-// the token claims, and what to change where; it never holds a byte of a token.
+// the token claims, and what to change where, and ends with the address of the
+// runbook's section about it; it never holds a byte of a token.
 //
 // Unwrap leads to the cause: *tokenfile.Error if the token was not fit to be
 // sent, *api.ResponseError if the server refused it, or the error of the
@@ -65,7 +71,7 @@ func (e *LoginError) Error() string {
 	if hint := e.hint(); hint != "" {
 		b.WriteString("; " + hint)
 	}
-	return b.String()
+	return b.String() + see(e.Reason, e.Err)
 }
 
 // claims is what the server could have looked at.
@@ -148,7 +154,7 @@ func causeText(err error) string {
 	}
 	var refused *api.ResponseError
 	if !errors.As(err, &refused) {
-		return clean(err.Error())
+		return clean(unseen(err))
 	}
 	text := strings.TrimSpace(strings.Join(refused.Errors, "; "))
 	if text == "" {

@@ -304,7 +304,8 @@ func TestNoSecretInTheErrorsOfALogin(t *testing.T) {
 }
 
 func TestZeroLoginErrorPrints(t *testing.T) {
-	assert.Equal(t, "vaultauth: login: unknown failure", new(vaultauth.LoginError).Error())
+	assert.Equal(t, "vaultauth: login: unknown failure; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#login-refused",
+		new(vaultauth.LoginError).Error())
 }
 
 // The texts are for whoever is paged. Each is what a server really answers.
@@ -378,6 +379,7 @@ func TestEachRefusalIsExplained(t *testing.T) {
 					assert.Contains(t, err.Error(), says)
 				}
 				assert.NotContains(t, err.Error(), "\n")
+				assert.Equal(t, "login-"+strings.ReplaceAll(string(c.reason), " ", "-"), sectionOf(t, err))
 				if c.reason != vaultauth.Unreachable {
 					assert.ErrorAs(t, err, new(*api.ResponseError))
 				}

@@ -54,9 +54,14 @@ func (s *Session) Stats() Stats {
 }
 
 // renewError is a failed renewal.
-type renewError struct{ err error }
+type renewError struct {
+	reason Reason
+	err    error
+}
 
-func (e *renewError) Error() string { return "vaultauth: renewal: " + causeText(e.err) }
+func (e *renewError) Error() string {
+	return "vaultauth: renewal: " + causeText(e.err) + see(e.reason, e.err)
+}
 func (e *renewError) Unwrap() error { return e.err }
 
 // failed remembers a failure, and logs it if it is not the one that was logged
@@ -73,7 +78,7 @@ func (s *Session) failed(ctx context.Context, do action, err error) Reason {
 		reason = NotRenewable
 	}
 	if do == renew {
-		err = &renewError{err}
+		err = &renewError{reason, err}
 	}
 	var status int
 	if answered := (*api.ResponseError)(nil); errors.As(err, &answered) {

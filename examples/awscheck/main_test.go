@@ -100,6 +100,7 @@ func Example() {
 	// most likely the pod was admitted before its association or annotation reached the webhook
 	// injection happens only at admission, so a restart of the container cannot help: recreate the pod (kubectl -n shop delete pod web-0)
 	// if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account SERVICE_ACCOUNT), the agent does not run on this kind of node, the container is named in the pod's skip-containers annotation, or a wrapper script started the program without these variables
+	// see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#aws-not-injected
 }
 
 func TestProgramMayStart(t *testing.T) {
@@ -233,7 +234,7 @@ func TestInterruptedCheckSaysSo(t *testing.T) {
 		synctest.Wait()
 		stop()
 		assert.Equal(t, noCredentials, <-code)
-		assert.Equal(t, "awspodid: waiting for credentials of EKS Pod Identity: context canceled", b.termination(t))
+		assert.Equal(t, "awspodid: waiting for credentials of EKS Pod Identity: context canceled; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#aws-wait-ended", b.termination(t))
 		untilFetchesEnd()
 	})
 }

@@ -161,7 +161,7 @@ func TestReadinessFollowsTheSession(t *testing.T) {
 		}
 		before := probe()
 		assert.Equal(t, http.StatusServiceUnavailable, before.Code)
-		assert.Equal(t, "baoauth: not logged in yet\n", before.Body.String())
+		assert.Equal(t, "baoauth: not logged in yet; see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#not-logged-in\n", before.Body.String())
 		require.NoError(t, r.session.Login(t.Context()))
 		assert.Equal(t, http.StatusOK, probe().Code)
 		time.Sleep(8 * time.Second) // nobody renews; takes no time here

@@ -73,6 +73,7 @@ func Example_notInjected() {
 	// most likely the pod was admitted before its association or annotation reached the webhook
 	// injection happens only at admission, so a restart of the container cannot help: recreate the pod (kubectl -n shop delete pod web-0)
 	// if that does not help, there is no association for this service account (aws eks list-pod-identity-associations --cluster-name CLUSTER --namespace shop --service-account web), the agent does not run on this kind of node, the container is named in the pod's skip-containers annotation, or a wrapper script started the program without these variables
+	// see https://github.com/podtoken/podtoken/blob/main/docs/runbook.md#aws-not-injected
 }
 
 // What the summary says is what the stage saw.
