@@ -7,6 +7,9 @@ type Case struct {
 	Name string
 	Base string // name of the case that this one is compared with
 
+	// Limit is the name of the least that the system charges for such work.
+	Limit string
+
 	Rotated bool // the file changes before each op
 	Reads   bool // each op reads the file
 	Checks  bool // each op refuses a token for another audience

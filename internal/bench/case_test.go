@@ -110,6 +110,10 @@ func TestNamesAreUniqueAndBasesExist(t *testing.T) {
 		names[c.Name] = true
 		assert.True(t, names[c.Base], "%s stands before its base, or has none", c.Name)
 	}
+	for _, c := range cases {
+		assert.True(t, names[c.Limit], "%s has no limit", c.Name)
+		assert.Equal(t, c.Limit, named(c.Limit)[0].Limit, "the limit of %s has another", c.Name)
+	}
 	for _, r := range refreshes {
 		assert.False(t, names[r.name], "%s is there twice", r.name)
 		names[r.name] = true

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +11,11 @@ import (
 var errMissed = errors.New("a budget is missed")
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout); err != nil {
+	err := command(os.Args[1:], os.Stdout, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -20,22 +23,28 @@ func main() {
 
 // command runs the benchmarks as args say. Speed alone is never an error,
 // unless -check makes it one.
-func command(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	asJSON := flags.Bool("json", false, "print JSON instead of Markdown")
-	fast := flags.Bool("quick", false, "measure for a few seconds only")
+func command(args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	fast := flags.Bool("quick", false, "measure for half a minute only, and leave out what takes longer")
 	check := flags.Bool("check", false, "exit with status 1 if a budget is missed")
-	_ = flags.Parse(args) // exits
-
-	p := thorough
-	if *fast {
-		p = quick
+	from := flags.String("from", "", "measure nothing, and take what -json wrote to this file")
+	var files outputs
+	files.flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	r, err := run(p, cases)
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag", flags.Arg(0))
+	}
+	if err := files.writable(); err != nil {
+		return err // now, and not after ten minutes
+	}
+	r, err := report(*from, *fast, progress)
 	if err != nil {
 		return err
 	}
-	if err := r.write(out, *asJSON); err != nil {
+	if err := errors.Join(r.markdown(out), files.write(r)); err != nil {
 		return err
 	}
 	if *check && !r.holds() {
@@ -44,11 +53,13 @@ func command(args []string, out io.Writer) error {
 	return nil
 }
 
-func (r *Report) write(w io.Writer, asJSON bool) error {
-	if !asJSON {
-		return r.markdown(w)
+// report measures, or reads what was measured before.
+func report(from string, fast bool, progress io.Writer) (*Report, error) {
+	switch {
+	case from != "":
+		return load(from)
+	case fast:
+		return run(quick, progress)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "\t")
-	return e.Encode(r)
+	return run(thorough, progress)
 }

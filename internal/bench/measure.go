@@ -10,28 +10,6 @@ import (
 	"time"
 )
 
-// plan says how long to measure.
-type plan struct {
-	Rounds int           // how often each case runs
-	Slice  time.Duration // how long it runs each time
-	Allocs int           // ops over which allocations are counted
-	Procs  []int
-
-	Callers int           // while a refresh hangs
-	Hang    time.Duration // how long it does, if someone waits for it
-}
-
-var (
-	thorough = plan{
-		Rounds: 81, Slice: 4 * time.Millisecond, Allocs: 1000, Procs: []int{1, 2},
-		Callers: 1000, Hang: time.Second,
-	}
-	quick = plan{
-		Rounds: 21, Slice: 1 * time.Millisecond, Allocs: 100, Procs: []int{1, 2},
-		Callers: 200, Hang: time.Second / 4,
-	}
-)
-
 // series is what was measured of one case at one number of procs.
 type series struct {
 	*bench

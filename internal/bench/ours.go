@@ -43,8 +43,8 @@ func aged(s *tokenfile.Source) (func() (*tokenfile.Token, error), func(), error)
 	return perCall(s)
 }
 
-// watching calls Token while a Watch loop runs.
-func watching(s *tokenfile.Source) (func() (*tokenfile.Token, error), func(), error) {
+// beside calls Token while a Watch loop runs.
+func beside(s *tokenfile.Source) (func() (*tokenfile.Token, error), func(), error) {
 	end, err := watch(s)
 	if err != nil {
 		return nil, nil, err

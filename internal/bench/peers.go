@@ -17,7 +17,7 @@ import (
 func bare(v *volume) (*subject, error) {
 	path := v.path()
 	return &subject{worker: func() worker {
-		buffer := make([]byte, 4<<10)
+		buffer := make([]byte, max(len(v.text[0]), len(v.text[1]))+1)
 		get := func() ([]byte, error) { return readInto(buffer, path) }
 		return newWorker(get, func(content []byte) string { return string(content) })
 	}}, nil

@@ -34,16 +34,16 @@ type Refresh struct {
 	Median, P99, Longest float64 // nanoseconds of a call
 }
 
-// refresh makes all rows.
-func (p plan) refresh(all []refresh, place *place) (rows []Refresh, err error) {
-	for _, r := range all {
-		row, err := p.late(r, place)
+// refreshes makes all rows.
+func (p plan) refreshes(r *Report, place *place) error {
+	for _, late := range refreshes {
+		row, err := p.late(late, place)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.name, err)
+			return fmt.Errorf("%s: %w", late.name, err)
 		}
-		rows = append(rows, row)
+		r.Refreshes = append(r.Refreshes, row)
 	}
-	return rows, nil
+	return nil
 }
 
 // late makes one.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"runtime"
+	"fmt"
 	"slices"
 )
 
@@ -10,17 +10,13 @@ type Report struct {
 	Environment
 	Rows      []Row
 	Refreshes []Refresh
+	Growths   []Growth
+	Rotations []Rotations
+	Watchers  []Watchers
+	Objects   []Object
+	Programs  []Program
 	Budgets   []Verdict
-}
-
-// Environment is where and how the run took place.
-type Environment struct {
-	Go, OS, Arch string
-	CPUs         int
-	Volume       string // where the file was
-	TokenBytes   int
-	Rounds       int
-	Slice        string // how long a case ran in each round
+	Skipped   []string // what was left out, and why
 }
 
 // Row is one line of the table. A figure is zero if it could not be measured
@@ -33,49 +29,27 @@ type Row struct {
 	NsPerOp   float64 // median over the rounds
 	Quartiles [2]float64
 	Ratio     float64 // to Base, median over the rounds
+	Limit     string
+	OfLimit   float64 // to Limit, median over the rounds
 	Gain      float64 // how much more work is done than at 1 proc, median over the rounds
 
 	AllocsPerOp int64
 	BytesPerOp  int64
 }
 
-// run measures and judges.
-func run(p plan, cases []Case) (*Report, error) {
-	place, err := newPlace()
-	if err != nil {
-		return nil, err
-	}
-	defer place.close()
-	all, err := p.measure(cases, place)
-	if err != nil {
-		return nil, err
-	}
-	late, err := p.refresh(refreshes, place)
-	if err != nil {
-		return nil, err
-	}
-	r := &Report{Environment: p.environment(place), Rows: rows(all), Refreshes: late}
-	r.Budgets = r.judge()
-	return r, nil
-}
-
-func (p plan) environment(place *place) Environment {
-	return Environment{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
-		Volume: where(), TokenBytes: len(place.tokens[0]), Rounds: p.Rounds, Slice: p.Slice.String(),
-	}
-}
-
 // rows condenses each series.
 func rows(all []*series) []Row {
 	var rows []Row
 	for _, s := range all {
-		base, one := find(all, s.Base, len(s.lanes)), find(all, s.Name, 1)
+		procs := len(s.lanes)
+		base, limit, one := find(all, s.Base, procs), find(all, s.Limit, procs), find(all, s.Name, 1)
 		rows = append(rows, Row{
-			Work: s.Name, Base: s.Base, Procs: len(s.lanes),
+			Work: s.Name, Base: s.Base, Procs: procs,
 			NsPerOp:     quantile(s.nanos, 0.5),
 			Quartiles:   [2]float64{quantile(s.nanos, 0.25), quantile(s.nanos, 0.75)},
 			Ratio:       ratio(s.nanos, base.nanos),
+			Limit:       s.Limit,
+			OfLimit:     ratio(s.nanos, limit.nanos),
 			Gain:        ratio(one.nanos, s.nanos),
 			AllocsPerOp: s.allocs.Allocs,
 			BytesPerOp:  s.allocs.Bytes,
@@ -123,4 +97,16 @@ func quantile(values []float64, q float64) float64 {
 // row finds a line of the table.
 func (r *Report) row(work string, procs int) Row {
 	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Work == work && row.Procs == procs })]
+}
+
+// complete reports what a report lacks that budgets and charts ask for.
+func (r *Report) complete() error {
+	for _, c := range cases {
+		for _, procs := range []int{1, 2} {
+			if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Work == c.Name && row.Procs == procs }) {
+				return fmt.Errorf("no row %q at %d procs", c.Name, procs)
+			}
+		}
+	}
+	return nil
 }

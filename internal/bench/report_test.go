@@ -31,8 +31,10 @@ func TestReportHasEveryRowAndNoToken(t *testing.T) {
 	}
 
 	var text, data bytes.Buffer
-	require.NoError(t, r.write(&text, false))
-	require.NoError(t, r.write(&data, true))
+	require.NoError(t, r.markdown(&text))
+	encoded, err := r.json()
+	require.NoError(t, err)
+	data.Write(encoded)
 	for _, c := range cases {
 		assert.Len(t, lines(text.String(), c.Name, "1"), 1, c.Name)
 		assert.Len(t, lines(text.String(), c.Name, "2"), 1, c.Name)
@@ -70,6 +72,17 @@ func TestRowsArePairedRoundByRound(t *testing.T) {
 	assert.Equal(t, 40.0, got[1].NsPerOp)
 }
 
+func TestLimitIsAnotherRowThanTheBase(t *testing.T) {
+	limit := &series{bench: bench1("limit", "limit"), nanos: slices.Repeat([]float64{5}, fewest)}
+	base := &series{bench: bench1("base", "base"), nanos: slices.Repeat([]float64{10}, fewest)}
+	ours := &series{bench: bench1("ours", "base"), nanos: slices.Repeat([]float64{20}, fewest)}
+	ours.Limit = "limit"
+	got := rows([]*series{limit, base, ours})[2]
+	assert.Equal(t, 2.0, got.Ratio)
+	assert.Equal(t, 4.0, got.OfLimit)
+	assert.Equal(t, "limit", got.Limit)
+}
+
 func TestRatioNeedsRounds(t *testing.T) {
 	two, one := slices.Repeat([]float64{2}, fewest), slices.Repeat([]float64{1}, fewest)
 	assert.Equal(t, 2.0, ratio(two, one))
@@ -78,7 +91,7 @@ func TestRatioNeedsRounds(t *testing.T) {
 }
 
 func bench1(name, base string) *bench {
-	return &bench{Case: Case{Name: name, Base: base}, lanes: make([]lane, 1)}
+	return &bench{Case: Case{Name: name, Base: base, Limit: base}, lanes: make([]lane, 1)}
 }
 
 func TestQuantile(t *testing.T) {

@@ -11,16 +11,17 @@ type request struct {
 // is made of the server's URL and of the path of the token.
 func overLoopback(work func(url, path string) (request, error)) func(*volume) (*subject, error) {
 	return func(v *volume) (*subject, error) {
-		server, err := newLoginServer()
+		logins := &logins{}
+		server, err := newServer(logins)
 		if err != nil {
 			return nil, err
 		}
-		r, err := work(server.url, v.path())
+		r, err := work(server.url(), v.path())
 		if err != nil {
 			server.close()
 			return nil, err
 		}
-		s := shared(func() (struct{}, error) { return struct{}{}, r.send() }, func(struct{}) string { return server.token() })
+		s := shared(func() (struct{}, error) { return struct{}{}, r.send() }, func(struct{}) string { return logins.token() })
 		s.reads = r.reads
 		s.close = func() {
 			if r.end != nil {

@@ -5,17 +5,42 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
+	"path"
 	"sync/atomic"
 )
 
-// loginServer answers every login and every read alike, with what OpenBao and
+// server is an HTTP server on a port of the loopback interface.
+type server struct {
+	address string
+	http    http.Server
+	done    chan struct{}
+}
+
+func newServer(handler http.Handler) (*server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{address: listener.Addr().String(), done: make(chan struct{})}
+	s.http.Handler = handler
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(listener) // ends by close
+	}()
+	return s, nil
+}
+
+func (s *server) url() string { return "http://" + s.address }
+
+func (s *server) close() {
+	_ = s.http.Close()
+	<-s.done
+}
+
+// logins answers every login, renewal and read alike, with what OpenBao and
 // Vault send. It looks at nothing: what is measured is the client's side, and
 // a server that checks signatures would hide it.
-type loginServer struct {
-	url  string
-	http http.Server
-	done chan struct{}
+type logins struct {
 	last atomic.Pointer[[]byte] // the last login as it came
 }
 
@@ -35,29 +60,14 @@ const (
 		`"wrap_info":null,"warnings":null,"auth":null,"mount_type":"kv"}` + "\n"
 )
 
-// newLoginServer listens on a port of the loopback interface.
-func newLoginServer() (*loginServer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &loginServer{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
-	s.http.Handler = s
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(listener) // ends by close
-	}()
-	return s, nil
-}
-
-func (s *loginServer) close() {
-	_ = s.http.Close()
-	<-s.done
-}
-
-func (s *loginServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *logins) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if !strings.HasSuffix(r.URL.Path, "/login") {
+	switch path.Base(r.URL.Path) {
+	case "login":
+	case "renew-self":
+		_, _ = io.WriteString(w, loginAnswer)
+		return
+	default:
 		_, _ = io.WriteString(w, readAnswer)
 		return
 	}
@@ -65,14 +75,14 @@ func (s *loginServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s.last.Store(&body)
+	l.last.Store(&body)
 	_, _ = io.WriteString(w, loginAnswer)
 }
 
 // token returns the service-account token of the last login.
-func (s *loginServer) token() string {
+func (l *logins) token() string {
 	var login struct{ JWT string }
-	if body := s.last.Load(); body != nil {
+	if body := l.last.Load(); body != nil {
 		_ = json.Unmarshal(*body, &login) // no token if it was none
 	}
 	return login.JWT

@@ -16,7 +16,7 @@ func newTable(w io.Writer, columns ...string) table {
 	rule := make([]any, len(columns))
 	head := make([]any, len(columns))
 	for i, c := range columns {
-		head[i], rule[i] = c, strings.Repeat("-", len(c))
+		head[i], rule[i] = c, strings.Repeat("-", max(3, len(c)))
 	}
 	t.row(head...)
 	t.row(rule...)
@@ -31,23 +31,69 @@ func (t table) row(cells ...any) {
 	fmt.Fprintln(t, "|")
 }
 
+// section is a part of the report for people.
+type section struct {
+	heading string
+	text    string // how to read it
+	there   func(r *Report) bool
+	table   func(r *Report, w io.Writer) error
+}
+
+var sections = []section{
+	{"Budgets", "What the design promises, against this run.",
+		func(r *Report) bool { return len(r.Budgets) > 0 }, (*Report).budgetTable},
+	{"One call", "Medians over the rounds. A ratio is the median of the ratios round by round; \"limit\" is the ratio to the least that the system charges.",
+		func(r *Report) bool { return len(r.Rows) > 0 }, (*Report).rowTable},
+	{"Callers while a refresh of AWS credentials hangs", "The credentials from before are still valid.",
+		func(r *Report) bool { return len(r.Refreshes) > 0 }, (*Report).refreshTable},
+	{"How cost grows", "Nanoseconds for which an op keeps the whole program busy, and the ratio to the limit of its group.",
+		func(r *Report) bool { return len(r.Growths) > 0 }, (*Report).growthTables},
+	{"One file that rotates often", "Processor time is 0 where it is lost in that of making the rotations.",
+		func(r *Report) bool { return len(r.Rotations) > 0 }, (*Report).rotationTable},
+	{"Many watched files", "All files rotate at once.",
+		func(r *Report) bool { return len(r.Watchers) > 0 }, (*Report).watcherTable},
+	{"Memory and goroutines of one object", "After it was used once, and while nothing happens.",
+		func(r *Report) bool { return len(r.Objects) > 0 }, (*Report).objectTable},
+	{"Size of a program, and modules linked", "Each program uses one package, as its source in internal/bench/program shows; podtoken's own modules count too.",
+		func(r *Report) bool { return len(r.Programs) > 0 }, (*Report).programTable},
+}
+
 // markdown writes the report for people.
 func (r *Report) markdown(w io.Writer) error {
-	fmt.Fprintf(w, "%s %s/%s, %d CPUs; a token of %d bytes in %s; %d rounds of %s.\n\n",
-		r.Go, r.OS, r.Arch, r.CPUs, r.TokenBytes, r.Volume, r.Rounds, r.Slice)
-	if err := r.rowTable(w); err != nil {
-		return err
+	fmt.Fprintf(w, "%s\n", r.Environment)
+	for _, s := range sections {
+		if !s.there(r) {
+			continue
+		}
+		fmt.Fprintf(w, "\n### %s\n\n", s.heading)
+		if s.text != "" {
+			fmt.Fprintf(w, "%s\n\n", s.text)
+		}
+		if err := s.table(r, w); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(w)
-	if err := r.refreshTable(w); err != nil {
-		return err
+	for _, what := range r.Skipped {
+		fmt.Fprintf(w, "\nSKIPPED: %s\n", what)
 	}
-	fmt.Fprintln(w)
-	return r.budgetTable(w)
+	return nil
+}
+
+func (r *Report) growthTables(w io.Writer) error {
+	for i, g := range r.Growths {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s:\n\n", g.Title)
+		if err := g.table(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Report) rowTable(w io.Writer) error {
-	t := newTable(w, "work", "procs", "ns/op", "spread", "allocs/op", "B/op", "ratio", "to", "gain")
+	t := newTable(w, "work", "procs", "ns/op", "spread", "allocs/op", "B/op", "ratio", "to", "limit", "gain")
 	for _, row := range r.Rows {
 		base, gain := row.Base, ""
 		if base == row.Work {
@@ -57,7 +103,7 @@ func (r *Report) rowTable(w io.Writer) error {
 			gain = times(row.Gain)
 		}
 		t.row(row.Work, row.Procs, nanos(row.NsPerOp), nanos(row.Quartiles[0])+"–"+nanos(row.Quartiles[1]),
-			row.AllocsPerOp, row.BytesPerOp, times(row.Ratio), base, gain)
+			row.AllocsPerOp, row.BytesPerOp, times(row.Ratio), base, times(row.OfLimit), gain)
 	}
 	return t.Flush()
 }

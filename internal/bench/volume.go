@@ -6,13 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/podtoken/podtoken/tokenfile/tokenfiletest"
 )
-
-// audience is the relying party that the measured tokens are meant for.
-const audience = "openbao"
 
 // volume is a projected volume whose rotation costs two system calls: the
 // directories of both tokens are there for good, and the ..data link is
@@ -42,6 +36,9 @@ func (v *volume) path() string { return filepath.Join(v.dir, "token") }
 
 // token returns what the file holds now.
 func (v *volume) token() string { return v.text[v.at] }
+
+// next returns what the file will hold after a rotation.
+func (v *volume) next() string { return v.text[1-v.at] }
 
 // write puts token where the i-th rotation leads.
 func (v *volume) write(i int, token string) error {
@@ -104,26 +101,4 @@ func where() string {
 		return dir + " (tmpfs)"
 	}
 	return "the temporary directory (no tmpfs found)"
-}
-
-// issue returns two tokens of one pod, one rotation apart.
-func issue() (tokens [2]string, err error) {
-	issuer, err := tokenfiletest.NewIssuer("")
-	if err != nil {
-		return tokens, err
-	}
-	request := tokenfiletest.Request{
-		Audiences:      []string{audience},
-		Lifetime:       2 * time.Hour,
-		Namespace:      "payments",
-		ServiceAccount: "checkout",
-		Pod:            "checkout-7d4b9c6f5d-x2v8k",
-		Node:           "node-17.eu-central-1.example.org",
-	}
-	for i := range tokens {
-		if tokens[i], err = issuer.Token(request); err != nil {
-			return tokens, err
-		}
-	}
-	return tokens, nil
 }

@@ -1,0 +1,4 @@
+// Command empty does nothing: what every program has.
+package main
+
+func main() {}
