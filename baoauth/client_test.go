@@ -188,7 +188,7 @@ func TestMethodOfAnotherPackageIsKeptLoggedInAndNotHurried(t *testing.T) {
 		b.gentle()
 		assert.Positive(t, b.session.Stats().Failures[baoauth.Sealed])
 		b.server.Unseal()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(3*time.Minute + time.Second)
 		assert.NoError(t, read(b.session.Client))
 	})
 }

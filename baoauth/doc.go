@@ -35,7 +35,7 @@
 // afresh, while the old token still works, when the max TTL comes near, when a
 // renewal is refused, and for tokens that cannot be renewed. Outages, seals and
 // restarts of the server end in a login, however long they took. Between
-// attempts it pauses: a second at first, half a minute on average in the end;
+// attempts it pauses: a second at first, a minute and a half on average in the end;
 // longer after a refusal that someone has to mend. It makes at most one request
 // a second on average. Each reason of a failure is logged once.
 //

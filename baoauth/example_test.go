@@ -57,11 +57,11 @@ func Example() {
 		}
 		stop()
 		fmt.Println(<-ended)
-		fmt.Println("refused within the 480 minutes without a server and the one after:", refused >= 480 && refused <= 481)
+		fmt.Println("refused within the 480 minutes without a server and the three after:", refused >= 480 && refused <= 483)
 	})
 	// Output:
 	// context canceled
-	// refused within the 480 minutes without a server and the one after: true
+	// refused within the 480 minutes without a server and the three after: true
 }
 
 // A login that cannot succeed says why, and what to change.

@@ -21,7 +21,7 @@ const longestRetryAfter = 10 * time.Minute
 type pace struct{ first, most time.Duration }
 
 var (
-	soon = pace{first: time.Second, most: 30 * time.Second}       // what passes by itself
+	soon = pace{first: time.Second, most: 90 * time.Second}       // what passes by itself; see docs/fleet.md
 	dark = pace{first: 10 * time.Second, most: 30 * time.Second}  // a bare 403, which may be either
 	slow = pace{first: 10 * time.Second, most: 150 * time.Second} // what someone has to mend
 	died = pace{first: 4 * time.Second, most: 150 * time.Second}  // logins whose tokens die at once

@@ -87,7 +87,7 @@ func TestNoAnswerMakesASessionBusyOrGiveUp(t *testing.T) {
 						assert.Less(t, b.log.lines(), 20, "each reason is told once")
 					}
 					b.server.SetFault(nil)
-					time.Sleep(6 * time.Minute)
+					time.Sleep(6*time.Minute + time.Second) // the longest wait for an answer, and twice the longest average pause
 					synctest.Wait()
 					assert.NoError(t, b.session.Ready(t.Context()))
 					assert.NoError(t, read(b.session.Client))
@@ -117,13 +117,42 @@ func TestOutageLongerThanTheLeaseNeedsNoRestart(t *testing.T) {
 				assert.ErrorIs(t, b.session.Ready(t.Context()), vaultauth.ErrNotLoggedIn)
 				assert.LessOrEqual(t, b.log.lines(), 6, b.log)
 				outage.end(b.server)
-				time.Sleep(time.Minute + time.Second) // twice the longest average pause
+				time.Sleep(3*time.Minute + time.Second) // twice the longest average pause
 				synctest.Wait()
 				_, failures := b.soak(48*time.Hour, time.Minute, b.session.Client)
 				assert.Empty(t, failures)
 			})
 		})
 	}
+}
+
+// A server that lets requests wait for longer than its clients do serves what
+// nobody waits for any more, and that does not end by itself.
+func TestWhoeverGetsNoAnswerWaitsForLonger(t *testing.T) {
+	attempts := func(t *testing.T, fault *vaultauthtest.Fault) int {
+		b := newBed(t, hour)
+		b.server.SetFault(func(*http.Request) *vaultauthtest.Fault { return fault })
+		b.run()
+		time.Sleep(100 * time.Hour)
+		failures := 0
+		for _, n := range b.session.Stats().Failures {
+			failures += int(n)
+		}
+		return failures
+	}
+	synctest.Test(t, func(t *testing.T) {
+		// An attempt each minute and a half, and a minute's wait between.
+		const hours = 100
+		assert.InDelta(t, hours*3600/90, attempts(t, &vaultauthtest.Fault{Status: 503}), hours*3600/90/5)
+		assert.InDelta(t, hours*3600/150, attempts(t, &vaultauthtest.Fault{Hang: true}), hours*3600/150/5)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		b.server.SetLatency(func(*http.Request) time.Duration { return 50 * time.Second })
+		b.run()
+		time.Sleep(10 * time.Minute)
+		assert.NoError(t, b.session.Ready(t.Context()), "the first attempt waits for 30 seconds, others for longer")
+	})
 }
 
 func TestOutageShorterThanTheLeaseIsNotSeen(t *testing.T) {

@@ -129,6 +129,12 @@ func reasonIn(text string, otherwise Reason) Reason {
 	return otherwise
 }
 
+// isLate says that no answer came in time.
+func isLate(err error) bool {
+	var timed interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
+}
+
 // isDead tells a token that is gone from one that may not do what was asked:
 // both are a 403. OpenBao answers a bare "permission denied" for the first,
 // Vault adds "invalid token"; both count their errors for the second.

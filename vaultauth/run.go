@@ -14,6 +14,10 @@ const (
 	lookEvery    = 2 * time.Second // at the token file, while its token is what keeps a login from succeeding
 	youngest     = time.Minute     // a token that dies before this age is no sign that logging in helps
 	revokeWithin = 5 * time.Second // at the end of Run
+
+	// How long a request waits for its answer: for the first time, at the
+	// longest after others that got none, and at the least while a lease runs out.
+	firstWait, longestWait, leastWait = 30 * time.Second, time.Minute, 5 * time.Second
 )
 
 var errRunning = errors.New("vaultauth: Session.Run is already running" + wrongFields)
@@ -33,7 +37,7 @@ func (s *Session) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer s.end(ctx)
-	r := &run{Session: s, alike: true, soon: newPauses(soon), dark: newPauses(dark), slow: newPauses(slow), died: newPauses(died)}
+	r := &run{Session: s, alike: true, patience: firstWait, soon: newPauses(soon), dark: newPauses(dark), slow: newPauses(slow), died: newPauses(died)}
 	r.adopt()
 	if r.do == login && s.Splay > 0 {
 		r.next(login, time.Now().Add(part(s.Splay, s.uniform())))
@@ -90,6 +94,7 @@ type run struct {
 	at time.Time
 
 	soon, dark, slow, died *pauses
+	patience               time.Duration // how long a request waits for its answer
 
 	alike  bool             // see lease.plan
 	reborn bool             // the current token replaced a dead one
@@ -160,11 +165,10 @@ func (r *run) anotherToken(ctx context.Context) bool {
 // timeout bounds one request, so that one that hangs does not take the rest
 // of the lease with it.
 func (r *run) timeout() time.Duration {
-	const least, most = 5 * time.Second, 30 * time.Second
-	if l := r.current.Load(); l != nil {
-		return min(max(time.Until(l.end())/4, least), most)
+	if l := r.current.Load(); l != nil && time.Now().Before(l.end()) {
+		return min(max(time.Until(l.end())/4, leastWait), r.patience)
 	}
-	return most
+	return r.patience
 }
 
 // login makes one attempt.
@@ -200,7 +204,7 @@ func (r *run) login(ctx context.Context) {
 		if before != nil {
 			r.endure() // it lived until its planned end
 		}
-		r.soon.reset()
+		r.answered()
 		r.dark.reset()
 		r.slow.reset()
 		r.loggedIn(a, start, r.why(before))
@@ -215,7 +219,7 @@ func (r *run) login(ctx context.Context) {
 	r.waiting = true
 	r.settle()
 	r.mu.Unlock()
-	do, at := login, time.Now().Add(r.pause(r.reason, a.retryAfter))
+	do, at := login, time.Now().Add(r.pause(r.reason, err, a.retryAfter))
 	if l := r.current.Load(); l != nil && l.renewable && !l.capped() && at.Before(l.end()) {
 		do = renew // what keeps a login from succeeding may not matter to a renewal
 	}
@@ -239,8 +243,13 @@ func (r *run) why(before *lease) string {
 	return "to part from others of the same age"
 }
 
-// pause is how long to wait after a failed attempt.
-func (r *run) pause(reason Reason, retryAfter time.Duration) time.Duration {
+// pause is how long to wait after an attempt that failed with err. A server
+// with more to do than it can would for ever serve those who have given up, so
+// whoever got no answer waits for longer the next time.
+func (r *run) pause(reason Reason, err error, retryAfter time.Duration) time.Duration {
+	if isLate(err) {
+		r.patience = min(2*r.patience, longestWait)
+	}
 	pauses := r.slow
 	switch {
 	case reason.passesSoon():
@@ -291,7 +300,7 @@ func (r *run) renew(ctx context.Context) {
 		}
 		r.next(login, l.planRefused(now, r.uniform()))
 	default:
-		r.postpone(l, now.Add(r.pause(reason, a.retryAfter)), now.Add(a.retryAfter))
+		r.postpone(l, now.Add(r.pause(reason, err, a.retryAfter)), now.Add(a.retryAfter))
 	}
 }
 
@@ -315,8 +324,14 @@ func latestOf(a, b time.Time) time.Time {
 	return a
 }
 
-func (r *run) renewed(old, l *lease) {
+// answered forgets what only a server in trouble needs.
+func (r *run) answered() {
 	r.soon.reset()
+	r.patience = firstWait
+}
+
+func (r *run) renewed(old, l *lease) {
+	r.answered()
 	r.endure()
 	r.mu.Lock()
 	if r.current.CompareAndSwap(old, l) {
