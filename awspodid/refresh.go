@@ -66,6 +66,16 @@ func hold(creds aws.Credentials, now time.Time) *held {
 	return h.anew(now)
 }
 
+// scattered refreshes the first credentials at any time of their life: pods
+// that started together would refresh in one wave for days, since the window
+// alone parts them by no more than its half each time.
+func (h *held) scattered(now time.Time) *held {
+	planned := h.refresh.Sub(now)
+	next := *h
+	next.refresh = now.Add(uniform(min(askAgain, planned/2), planned))
+	return next.anew(now)
+}
+
 // anew sets when a cache shall ask again: in a minute, for Invalidate to have
 // an effect through it, or when a refresh is due.
 func (h *held) anew(now time.Time) *held {
@@ -275,7 +285,11 @@ func (p *Provider) finish(f *flight) {
 		p.stats.Fetches++
 		p.stats.LastFetch = now
 		// An answer that is worth less than what is there does not replace it.
-		if next := hold(f.creds, now); !alive || h.doubted || next.expiry.After(h.expiry) {
+		next := hold(f.creds, now)
+		if !alive && p.mechanism == WebIdentity { // the agent would give the same again
+			next = next.scattered(now)
+		}
+		if !alive || h.doubted || next.expiry.After(h.expiry) {
 			h = next
 		}
 		f.creds = h.vend(now)

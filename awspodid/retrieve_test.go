@@ -322,6 +322,36 @@ func TestFleetThatStartsTogetherDoesNotRefreshTogether(t *testing.T) {
 	})
 }
 
+// STS gives other credentials at each request, so the first ones can be
+// refreshed at any time, and a fleet is spread after one period.
+func TestFleetOfIRSASpreadsOverAWholePeriodAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := webIdentity(t)
+		b.run()
+		var providers []*awspodid.Provider
+		for range 300 {
+			providers = append(providers, b.provider())
+		}
+		var requests []int // in each ten minutes
+		for range 3 * 6 {
+			before := b.total()
+			for range 10 {
+				for _, p := range providers {
+					_, err := p.Retrieve(t.Context())
+					require.NoError(t, err)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+			}
+			requests = append(requests, b.total()-before)
+		}
+		// 300 of an hour, less the window, are 59 in ten minutes.
+		for _, n := range requests[6:] {
+			assert.InDelta(t, 59, n, 35, requests)
+		}
+	})
+}
+
 func TestSessionNameTellsWhoItWas(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*awspodid.Options)
