@@ -1,11 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/podtoken/podtoken/cmd/podtoken/lint"
 )
@@ -14,7 +16,9 @@ type lintCommand struct {
 	Files        []string `arg:"" optional:"" name:"file" help:"Manifests, YAML or JSON; - is standard input."`
 	Associations []string `placeholder:"FILE" help:"The cluster's Pod Identity associations: of aws eks list-pod-identity-associations, terraform show -json, Crossplane, ACK, or lines NAMESPACE/SERVICE_ACCOUNT."`
 	Cluster      string   `placeholder:"NAME" help:"Count only this cluster's associations."`
+	Ignore       []string `sep:"none" placeholder:"RULE: WHY" help:"Silence a rule everywhere, such as \"PT013: charts of others\"."`
 	Output       string   `short:"o" enum:"text,json,sarif" default:"text" help:"${enum}."`
+	FailOn       string   `enum:"error,warning,note" default:"warning" help:"The least finding that makes the exit status 1: ${enum}."`
 	Rules        bool     `help:"List the rules, and read no files."`
 }
 
@@ -33,14 +37,24 @@ func (c *lintCommand) run(sys system) int {
 		fmt.Fprintln(sys.stderr, "podtoken lint: name files to look at, or - for standard input")
 		return exitUnreadable
 	}
+	if c.readsInputTwice() {
+		fmt.Fprintln(sys.stderr, "podtoken lint: standard input can be read once: name - once")
+		return exitUnreadable
+	}
 	linter := &lint.Linter{Cluster: c.Cluster}
+	for _, text := range c.Ignore {
+		if err := linter.Ignore(text); err != nil {
+			fmt.Fprintln(sys.stderr, "podtoken lint: --ignore:", err)
+			return exitUnreadable
+		}
+	}
 	for _, name := range c.Associations {
 		if err := c.associations(linter, name, sys); err != nil {
 			fmt.Fprintln(sys.stderr, "podtoken lint:", err)
 			return exitUnreadable
 		}
 	}
-	run := &lintRun{linter: linter, out: c.printer(sys), sys: sys}
+	run := &lintRun{linter: linter, out: c.printer(sys), sys: sys, failOn: lint.Level(c.FailOn)}
 	for _, name := range c.Files {
 		run.file(name)
 	}
@@ -52,6 +66,16 @@ func (c *lintCommand) run(sys system) int {
 		return exitUnreadable
 	}
 	return run.status()
+}
+
+func (c *lintCommand) readsInputTwice() bool {
+	n := 0
+	for _, name := range slices.Concat(c.Files, c.Associations) {
+		if name == "-" {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func (c *lintCommand) printer(sys system) printer {
@@ -76,17 +100,13 @@ func (c *lintCommand) associations(linter *lint.Linter, name string, sys system)
 }
 
 func (c *lintCommand) listRules(sys system) int {
-	if c.Output == "json" {
-		encoder := json.NewEncoder(sys.stdout)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(lint.Rules()); err != nil {
-			fmt.Fprintln(sys.stderr, "podtoken lint:", err)
-			return exitUnreadable
-		}
-		return exitGood
-	}
+	var list []ruleText
 	for _, r := range lint.Rules() {
-		fmt.Fprintf(sys.stdout, "%s %s (%s)\n    why:  %s\n    mend: %s\n", r.ID, r.Title, r.Level, r.Reason, r.Mend)
+		list = append(list, ruleText{r.ID, r.Title, string(r.Level), r.Reason, r.Mend})
+	}
+	if err := writeRules(sys.stdout, c.Output, lint.Rules(), list); err != nil {
+		fmt.Fprintln(sys.stderr, "podtoken lint:", err)
+		return exitUnreadable
 	}
 	return exitGood
 }
@@ -97,7 +117,8 @@ type lintRun struct {
 	out      printer
 	sys      system
 	bar      *progress
-	findings int
+	failOn   lint.Level
+	findings int // of that level or a worse one
 	failed   bool
 }
 
@@ -111,7 +132,7 @@ func (r *lintRun) file(name string) {
 	r.bar = nil
 	r.linter.Progress = nil
 	if r.sys.progress {
-		r.bar = newProgress(r.sys.stderr, displayed(name), size)
+		r.bar = newProgress(r.sys.stderr, oneLine(displayed(name)), size)
 		r.linter.Progress = r.bar.update
 		defer r.bar.clear()
 	}
@@ -126,7 +147,9 @@ func (r *lintRun) file(name string) {
 
 func (r *lintRun) finding(f lint.Finding) {
 	r.bar.clear()
-	r.findings++
+	if f.Level.AtLeast(r.failOn) {
+		r.findings++
+	}
 	r.out.finding(f)
 }
 
@@ -153,16 +176,32 @@ func open(name string, sys system) (io.ReadCloser, int64, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, named(err)
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
 		err = &os.PathError{Op: "read", Path: name, Err: errors.New("is a directory: name its files")}
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
+		return nil, 0, errors.Join(named(err), file.Close())
 	}
 	return file, info.Size(), nil
+}
+
+// named is a file's error with a name that does not break the line.
+func named(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		path.Path = oneLine(path.Path)
+	}
+	return err
+}
+
+func oneLine(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func displayed(name string) string {

@@ -39,22 +39,29 @@ func TestExitStatus(t *testing.T) {
 		status         int
 		stdout, stderr string // beginnings of what must be there
 	}{
-		"no findings":                  {[]string{"lint", goodFile}, 0, "", ""},
-		"findings":                     {[]string{"lint", goodFile, badFile}, 1, badFile + ":26: PT005 Deployment shop/web: ", ""},
-		"a file that is not there":     {[]string{"lint", "no.yaml"}, 2, "", "open no.yaml: "},
-		"a folder":                     {[]string{"lint", "lint"}, 2, "", "read lint: is a directory"},
-		"a broken file, and findings":  {[]string{"lint", broken, badFile}, 2, badFile + ":26: PT005", broken + ":"},
-		"no file":                      {[]string{"lint"}, 2, "", "podtoken lint: name files"},
-		"no command":                   {nil, 2, "", "podtoken: error: "},
-		"an unknown flag":              {[]string{"lint", "--no", goodFile}, 2, "", "podtoken: error: unknown flag --no"},
-		"an unknown output":            {[]string{"lint", "-o", "xml", goodFile}, 2, "", "podtoken: error: --output"},
-		"an unknown command":           {[]string{"heal"}, 2, "", "podtoken: error: "},
-		"associations not there":       {[]string{"lint", "--associations", "no.json", goodFile}, 2, "", "podtoken lint: open no.json: "},
-		"associations of another kind": {[]string{"lint", "--associations", goodFile, goodFile}, 2, "", "podtoken lint: " + goodFile + ": no Pod Identity associations"},
-		"help":                         {[]string{"--help"}, 0, "Usage: podtoken", ""},
-		"help on lint":                 {[]string{"lint", "--help"}, 0, "Usage: podtoken lint", ""},
-		"version":                      {[]string{"version"}, 0, "podtoken ", ""},
-		"rules":                        {[]string{"lint", "--rules"}, 0, "PT001 Secret of the service-account-token type (error)\n", ""},
+		"no findings":                   {[]string{"lint", goodFile}, 0, "", ""},
+		"findings":                      {[]string{"lint", goodFile, badFile}, 1, badFile + ":26: PT005 Deployment shop/web: ", ""},
+		"notes alone":                   {[]string{"lint", "lint/testdata/rules/PT004/bad.yaml"}, 0, "lint/testdata/rules/PT004/bad.yaml:", ""},
+		"notes, which are to fail":      {[]string{"lint", "--fail-on", "note", "lint/testdata/rules/PT004/bad.yaml"}, 1, "lint/testdata/rules/PT004/bad.yaml:", ""},
+		"errors are to fail, a warning": {[]string{"lint", "--fail-on", "error", "lint/testdata/rules/PT006/bad.yaml"}, 0, "lint/testdata/rules/PT006/bad.yaml:", ""},
+		"a file that is not there":      {[]string{"lint", "no.yaml"}, 2, "", "open no.yaml: "},
+		"a folder":                      {[]string{"lint", "lint"}, 2, "", "read lint: is a directory"},
+		"a broken file, and findings":   {[]string{"lint", broken, badFile}, 2, badFile + ":26: PT005", broken + ":"},
+		"no file":                       {[]string{"lint"}, 2, "", "podtoken lint: name files"},
+		"no command":                    {nil, 2, "", "podtoken: error: "},
+		"an unknown flag":               {[]string{"lint", "--no", goodFile}, 2, "", "podtoken: error: unknown flag --no"},
+		"an unknown output":             {[]string{"lint", "-o", "xml", goodFile}, 2, "", "podtoken: error: --output"},
+		"an unknown command":            {[]string{"heal"}, 2, "", "podtoken: error: "},
+		"associations not there":        {[]string{"lint", "--associations", "no.json", goodFile}, 2, "", "podtoken lint: open no.json: "},
+		"associations of another kind":  {[]string{"lint", "--associations", goodFile, goodFile}, 2, "", "podtoken lint: " + goodFile + ": no Pod Identity associations"},
+		"standard input twice":          {[]string{"lint", "-", "-"}, 2, "", "podtoken lint: standard input can be read once"},
+		"standard input twice, in all":  {[]string{"lint", "--associations", "-", "-"}, 2, "", "podtoken lint: standard input can be read once"},
+		"a rule that is silenced":       {[]string{"lint", "--ignore", "PT005: a test, and more", badFile}, 0, "", ""},
+		"a silence without a reason":    {[]string{"lint", "--ignore", "PT005", badFile}, 2, "", "podtoken lint: --ignore: "},
+		"help":                          {[]string{"--help"}, 0, "Usage: podtoken", ""},
+		"help on lint":                  {[]string{"lint", "--help"}, 0, "Usage: podtoken lint", ""},
+		"version":                       {[]string{"version"}, 0, "podtoken ", ""},
+		"rules":                         {[]string{"lint", "--rules"}, 0, "PT001 Secret of the service-account-token type (error)\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := podtoken("", c.args...)
@@ -78,6 +85,19 @@ func TestStandardInput(t *testing.T) {
 	assert.Contains(t, got.stdout, "stdin:26: PT005 ")
 	assert.Contains(t, got.stdout, "\n1 finding\n")
 	assert.NotContains(t, got.stdout, "\x1b")
+}
+
+// A file's name can hold what a terminal or a log of CI obeys.
+func TestNamesOfFilesAreOneLine(t *testing.T) {
+	bad, err := os.ReadFile(badFile)
+	require.NoError(t, err)
+	strange := filepath.Join(t.TempDir(), "a\n\x1b[31m::set-output.yaml")
+	require.NoError(t, os.WriteFile(strange, append(bad, "---\na: [\n"...), 0o600))
+	got := podtoken("", "lint", strange, strange+".no", badFile)
+	assert.Equal(t, exitUnreadable, got.status)
+	assert.Equal(t, 5, strings.Count(got.stdout, "\n"), got.stdout)
+	assert.Equal(t, 2, strings.Count(got.stderr, "\n"), got.stderr)
+	assert.NotContains(t, got.stdout+got.stderr, "\x1b")
 }
 
 func TestRunningPodsAndTheirAssociations(t *testing.T) {

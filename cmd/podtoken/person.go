@@ -35,7 +35,7 @@ func (p *person) finding(f lint.Finding) {
 	if f.Object != "" {
 		object = f.Object + ": "
 	}
-	p.printf("%s %s %s%s\n    %s\n", p.colour(bold, fmt.Sprintf("%s:%d:", f.File, f.Line)), p.colour(code, f.Rule),
+	p.printf("%s %s %s%s\n    %s\n", p.colour(bold, f.Place()+":"), p.colour(code, f.Rule),
 		object, f.Message, p.colour(green, f.Mend))
 }
 
@@ -77,6 +77,21 @@ func (p *jsonPrinter) end() error {
 		Findings []lint.Finding `json:"findings"`
 		Errors   []string       `json:"errors"`
 	}{append([]lint.Finding{}, p.findings...), append([]string{}, p.errors...)})
+}
+
+// ruleText is a rule of any command, for a person.
+type ruleText struct{ id, title, level, reason, mend string }
+
+// writeRules lists rules: as they are in JSON, and for a person.
+func writeRules(w io.Writer, output string, rules any, list []ruleText) error {
+	if output == "json" {
+		return writeJSON(w, rules)
+	}
+	p := &person{w: w}
+	for _, r := range list {
+		p.printf("%s %s (%s)\n    why:  %s\n    mend: %s\n", r.id, r.title, r.level, r.reason, r.mend)
+	}
+	return p.err
 }
 
 func writeJSON(w io.Writer, value any) error {

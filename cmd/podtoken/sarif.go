@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/podtoken/podtoken/cmd/podtoken/lint"
 )
@@ -149,6 +150,7 @@ func sarifAt(file string, line int) sarifLocation {
 	uri := url.URL{Path: filepath.ToSlash(file)}
 	if filepath.IsAbs(file) {
 		uri.Scheme = "file"
+		uri.Path = "/" + strings.TrimPrefix(uri.Path, "/") // before a drive's letter too
 	}
 	return sarifLocation{Physical: sarifPhysical{sarifArtifact{uri.String()}, sarifRegion{line}}}
 }

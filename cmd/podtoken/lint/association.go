@@ -24,6 +24,7 @@ var ErrNoAssociations = errors.New("no Pod Identity associations in it")
 //
 //   - what aws eks list-pod-identity-associations prints
 //   - what terraform show -json prints of a state or a plan, or a state file
+//   - eksctl's file of a cluster, or what eksctl get podidentityassociation -o json prints
 //   - manifests of Crossplane or ACK, or kubectl get of them, YAML or JSON
 //   - a plain list: a line NAMESPACE/SERVICE_ACCOUNT for each, or the same as
 //     a sequence of YAML or JSON
@@ -73,6 +74,13 @@ func associations(root *node) []Association {
 		}
 	case root.has("association"): // aws eks describe-…
 		add(root.at("association"))
+	case root.has("iam"): // eksctl's file of a cluster
+		for _, n := range root.at("iam", "podIdentityAssociations").list() {
+			if a, ok := declared(n); ok {
+				a.Cluster = root.at("metadata", "name").str()
+				found = append(found, a)
+			}
+		}
 	case root.has("values") || root.has("planned_values"): // terraform show -json
 		for _, key := range []string{"values", "planned_values"} {
 			found = append(found, ofModule(root.at(key, "root_module"), 0)...)
@@ -128,8 +136,8 @@ func declared(n *node) (Association, bool) {
 	}
 	a := Association{
 		Cluster:        first("clusterName", "cluster_name"),
-		Namespace:      first("namespace"),
-		ServiceAccount: first("serviceAccount", "service_account", "serviceAccountName"),
+		Namespace:      first("namespace", "Namespace"),
+		ServiceAccount: first("serviceAccount", "service_account", "serviceAccountName", "ServiceAccountName"),
 	}
 	return a, a.Namespace != "" && a.ServiceAccount != ""
 }

@@ -35,12 +35,15 @@ func TestAssociationsInTheFormsThatPeopleHaveThemIn(t *testing.T) {
 			"spec: {clusterName: prod, namespace: shop, serviceAccount: web}\n", []lint.Association{web}},
 		"kubectl get of them": {`{"apiVersion": "v1", "items": [{"kind": "PodIdentityAssociation", "spec": {"clusterName": "prod",
 			"namespace": "shop", "serviceAccount": "web"}}], "kind": "List"}`, []lint.Association{web}},
-		"lines":                     {"# production\nshop/web\nbank/api # since May\n", plain},
-		"one line":                  {"shop/web", plain[:1]},
-		"a sequence of YAML":        {"- shop/web\n- bank/api\n", plain},
-		"a sequence of JSON":        {`["shop/web", "bank/api"]`, plain},
-		"a sequence of mappings":    {"- {namespace: shop, serviceAccount: web}\n- {namespace: bank, serviceAccount: api}\n", plain},
-		"several documents of YAML": {"{namespace: shop, serviceAccount: web}\n---\n{namespace: bank, serviceAccount: api}\n", plain},
+		"eksctl get podidentityassociation -o json": {`[{"AssociationARN": "arn:aws:eks:eu-central-1:111122223333:podidentityassociation/prod/a-1",
+			"Namespace": "shop", "ServiceAccountName": "web", "RoleARN": "arn:aws:iam::111122223333:role/web"}]`, plain[:1]},
+		"eksctl's file of a cluster": {"kind: ClusterConfig\nmetadata: {name: prod, region: eu-central-1}\niam:\n  podIdentityAssociations:\n  - {namespace: shop, serviceAccountName: web}\n", []lint.Association{web}},
+		"lines":                      {"# production\nshop/web\nbank/api # since May\n", plain},
+		"one line":                   {"shop/web", plain[:1]},
+		"a sequence of YAML":         {"- shop/web\n- bank/api\n", plain},
+		"a sequence of JSON":         {`["shop/web", "bank/api"]`, plain},
+		"a sequence of mappings":     {"- {namespace: shop, serviceAccount: web}\n- {namespace: bank, serviceAccount: api}\n", plain},
+		"several documents of YAML":  {"{namespace: shop, serviceAccount: web}\n---\n{namespace: bank, serviceAccount: api}\n", plain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := lint.ReadAssociations("list", strings.NewReader(c.text))
@@ -86,20 +89,21 @@ func TestPodsThatWereNotInjected(t *testing.T) {
 		want     string
 		message  string
 	}{
-		"a pod that nothing owns":      {"", "", "", "PT016:2", "nothing owns it, so delete it and create it again: kubectl -n shop delete pod web-0"},
-		"a pod of a ReplicaSet":        {" LABELS", ", ownerReferences: [{kind: ReplicaSet}]", "", "PT016:2", ": recreate it: kubectl -n shop delete pod web-0"},
-		"on Fargate":                   {" LABELS", ", labels: {eks.amazonaws.com/fargate-profile: p}", "", "PT016:2", "Fargate has no Pod Identity agent"},
-		"with IRSA's in their place":   {"{name: app}", "{name: app, env: [{name: AWS_WEB_IDENTITY_TOKEN_FILE, value: /t}]}", "", "PT016:2", "it got those of IRSA"},
-		"the association of this one":  {"", "", "prod", "PT016:2", ""},
-		"that of another cluster":      {"", "", "test", "", ""},
-		"another namespace":            {"namespace: shop", "namespace: bank", "", "", ""},
-		"another service account":      {"serviceAccountName: web", "serviceAccountName: api", "", "", ""},
-		"injected":                     {"{name: proxy}", "{name: proxy, env: [{name: AWS_CONTAINER_CREDENTIALS_FULL_URI, value: u}]}", "", "", ""},
-		"a pod that has ended":         {"Running", "Succeeded", "", "", ""},
-		"a pod that is being deleted":  {" LABELS", ", deletionTimestamp: '2026-11-30T08:18:22Z'", "", "", ""},
-		"all its containers left out":  {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: 'app, proxy'}", "", "", ""},
-		"one of its containers so":     {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: proxy}", "", "PT016:2", ""},
-		"a manifest, which runs later": {"uid: x LABELS}\nspec:\n  serviceAccountName: web\n  nodeName: n\n  containers: [{name: app}, {name: proxy}]\nstatus: {phase: Running}", "}\nspec: {serviceAccountName: web, containers: [{name: app}]}", "", "", ""},
+		"a pod that nothing owns":                    {"", "", "", "PT016:2", "nothing owns it, so delete it and create it again: kubectl -n shop delete pod web-0"},
+		"a pod of a ReplicaSet":                      {" LABELS", ", ownerReferences: [{kind: ReplicaSet}]", "", "PT016:2", ": recreate it: kubectl -n shop delete pod web-0"},
+		"on Fargate":                                 {" LABELS", ", labels: {eks.amazonaws.com/fargate-profile: p}", "", "PT016:2", "Fargate has no Pod Identity agent"},
+		"with IRSA's in their place":                 {"{name: app}", "{name: app, env: [{name: AWS_WEB_IDENTITY_TOKEN_FILE, value: /t}]}", "", "PT016:2", "it got those of IRSA"},
+		"the association of this one":                {"", "", "prod", "PT016:2", ""},
+		"that of another cluster":                    {"", "", "test", "", ""},
+		"another namespace":                          {"namespace: shop", "namespace: bank", "", "", ""},
+		"another service account":                    {"serviceAccountName: web", "serviceAccountName: api", "", "", ""},
+		"injected":                                   {"{name: proxy}", "{name: proxy, env: [{name: AWS_CONTAINER_CREDENTIALS_FULL_URI, value: u}]}", "", "", ""},
+		"a pod that has ended":                       {"Running", "Succeeded", "", "", ""},
+		"a static pod, which has no service account": {" LABELS", ", annotations: {kubernetes.io/config.mirror: x}", "", "", ""},
+		"a pod that is being deleted":                {" LABELS", ", deletionTimestamp: '2026-11-30T08:18:22Z'", "", "", ""},
+		"all its containers left out":                {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: 'app, proxy'}", "", "", ""},
+		"one of its containers so":                   {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: proxy}", "", "PT016:2", ""},
+		"a manifest, which runs later":               {"uid: x LABELS}\nspec:\n  serviceAccountName: web\n  nodeName: n\n  containers: [{name: app}, {name: proxy}]\nstatus: {phase: Running}", "}\nspec: {serviceAccountName: web, containers: [{name: app}]}", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, runningPod, c.old)

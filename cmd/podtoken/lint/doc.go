@@ -41,7 +41,7 @@
 //
 // Several rules are separated by commas, several silences in one annotation by
 // semicolons or lines. A silence without a reason is a finding, and so is one
-// that silences nothing.
+// that silences nothing. [Linter.Ignore] is for manifests of others.
 //
 // # Secrets
 //

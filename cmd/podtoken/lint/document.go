@@ -19,20 +19,25 @@ type yamlReader struct {
 	out  sink
 	line int // of the file, that is read next
 
-	text  []byte // of the document, or since its last item that was handed out
+	text  []byte // of the document or, once that is cut, of an item of its list
 	first int    // line of text
-	items int    // where in text the elements of a list begin; 0 for none
+	begun bool   // a line of the document was neither blank nor a comment
+	items int    // where in text the items of a list begin; -1 for none
 
-	indent  int  // of the elements' dashes
-	cut     bool // some items were handed out
-	done    bool // all of them
+	cut     bool // the items are handed out one by one
+	indent  int  // of their dashes; -1 before the first
+	drop    bool // the rest of the item is not read
 	skip    bool // the rest of the document is not read
 	stopped bool
 }
 
+func newYAMLReader(out sink, line int) *yamlReader {
+	return &yamlReader{out: out, line: line, first: line, items: -1}
+}
+
 // readYAML reads to the end of the file.
 func readYAML(r *bufio.Reader, line int, out sink) (goOn bool, err error) {
-	y := &yamlReader{out: out, line: line, first: line}
+	y := newYAMLReader(out, line)
 	for !y.stopped {
 		text, err := readLine(r, out.most)
 		if len(text) > 0 {
@@ -63,32 +68,84 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 
 func (y *yamlReader) add(line []byte) {
 	defer func() { y.line++ }()
+	line = bytes.TrimPrefix(line, utf8Mark) // of a file that was put behind another
 	switch {
 	case isMarker(line, "---"):
 		y.end()
-		y.text, y.first = append(y.text, line...), y.line
+		y.text, y.begun = append(y.text, line...), len(bytes.TrimSpace(line)) > 3
 		return
 	case isMarker(line, "..."):
 		y.end()
 		y.first = y.line + 1
 		return
-	case line[0] == '%' && len(bytes.TrimSpace(y.text)) == 0:
+	case len(line) > 0 && line[0] == '%' && len(bytes.TrimSpace(y.text)) == 0:
 		y.first = y.line + 1 // %YAML, %TAG: nothing that an object needs
 		return
 	case y.skip:
 		return
-	}
-	y.text = append(y.text, line...)
-	if y.items == 0 && !y.cut && isMarker(line, "items:") {
-		y.items = len(y.text)
-	}
-	if len(y.text) > maxWhole && (y.items > 0 || y.cut) {
-		y.flush(false)
+	case y.cut:
+		y.addToList(line, y.line)
+	default:
+		y.addToDocument(line)
 	}
 	if len(y.text) > y.out.most {
 		y.fail(y.first, tooLargeError(y.out.most))
-		y.skip, y.text = true, nil
+		y.drop, y.skip, y.text = y.cut, !y.cut, nil
 	}
+}
+
+// addToDocument also looks for where a list begins: below "items:", or with the
+// document, as yq prints them.
+func (y *yamlReader) addToDocument(line []byte) {
+	if !y.begun && isMarker(line, "-") {
+		y.items = len(y.text)
+	}
+	y.begun = y.begun || !isBlank(line)
+	y.text = append(y.text, line...)
+	if y.items < 0 && isMarker(line, "items:") {
+		y.items = len(y.text)
+	}
+	if len(y.text) <= maxWhole || y.items < 0 {
+		return
+	}
+	number := y.first + bytes.Count(y.text[:y.items], []byte("\n"))
+	list := y.text[y.items:]
+	y.text, y.cut, y.indent = nil, true, -1
+	for line := range bytes.SplitAfterSeq(list, []byte("\n")) {
+		y.addToList(line, number)
+		number++
+	}
+}
+
+// addToList hands an item out when the next one begins. The lines of an item
+// are further in than its dash, a block scalar's too, so the next dash at its
+// place begins the next.
+func (y *yamlReader) addToList(line []byte, number int) {
+	trimmed := bytes.TrimLeft(line, " ")
+	indent := len(line) - len(trimmed)
+	dash := isMarker(trimmed, "-")
+	if y.indent < 0 && dash {
+		y.indent = indent
+	}
+	switch {
+	case y.skip:
+		return
+	case dash && indent == y.indent:
+		y.item()
+		y.first, y.drop = number, false
+	case !isBlank(line) && (indent < y.indent || indent == y.indent && !dash):
+		y.item()
+		y.skip = true // "kind: List" and what else is after the items
+		return
+	}
+	if !y.drop {
+		y.text = append(y.text, line...)
+	}
+}
+
+func isBlank(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
 }
 
 // isMarker says that a line is word, and at most a comment or a value after it.
@@ -109,69 +166,29 @@ func (y *yamlReader) end() {
 	switch {
 	case y.skip:
 	case y.cut:
-		y.flush(true)
+		y.item()
 	default:
 		y.document(y.text, y.first)
 	}
-	*y = yamlReader{out: y.out, line: y.line, first: y.line, stopped: y.stopped}
-}
-
-// flush hands out the items of a list that are complete: all but the last one.
-// The lines of an item are further in than its dash, a block scalar's too, so
-// the next dash at its place begins the next.
-func (y *yamlReader) flush(all bool) {
-	if !y.cut {
-		y.first += bytes.Count(y.text[:y.items], []byte("\n"))
-		y.text = y.text[y.items:]
-		y.cut, y.indent = true, -1
-	}
-	start, line := 0, y.first
-	began := y.first
-	for at := 0; at < len(y.text) && !y.done; line++ {
-		length := bytes.IndexByte(y.text[at:], '\n') + 1
-		if length == 0 {
-			length = len(y.text) - at
-		}
-		text := y.text[at : at+length]
-		trimmed := bytes.TrimLeft(text, " ")
-		indent := len(text) - len(trimmed)
-		dash := isMarker(trimmed, "-")
-		if y.indent < 0 && dash {
-			y.indent = indent
-		}
-		blank := len(bytes.TrimSpace(text)) == 0 || trimmed[0] == '#'
-		switch {
-		case dash && indent == y.indent:
-			y.item(y.text[start:at], began)
-			start, began = at, line
-		case !blank && indent <= y.indent && !dash, !blank && indent < y.indent:
-			y.item(y.text[start:at], began)
-			y.done = true // "kind: List" and what else is after the items
-		}
-		at += length
-	}
-	if all && !y.done {
-		y.item(y.text[start:], began)
-		start, began = len(y.text), line
-	}
-	y.text, y.first = append([]byte(nil), y.text[start:]...), began
-	if y.done {
-		y.text, y.skip = nil, true
-	}
+	stopped := y.stopped
+	*y = *newYAMLReader(y.out, y.line)
+	y.stopped = stopped
 }
 
 // item hands out one, whose text is a sequence of one element.
-func (y *yamlReader) item(text []byte, first int) {
+func (y *yamlReader) item() {
+	text := y.text
+	y.text = y.text[:0]
 	if y.stopped || len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	root, err := parseYAML(text, first)
+	root, err := parseYAML(text, y.first)
 	if err != nil {
-		y.fail(first, err)
+		y.fail(y.first, err)
 		return
 	}
 	for _, element := range root.list() {
-		y.stopped = y.stopped || !y.out.piece(piece{root: element, comments: comments(text, first, root)})
+		y.stopped = y.stopped || !y.out.piece(piece{root: element, comments: comments(text, y.first, root)})
 	}
 }
 

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,8 +24,12 @@ func (f Finding) String() string {
 	if f.Object != "" {
 		object = f.Object + ": "
 	}
-	return fmt.Sprintf("%s:%d: %s: %s%s: %s", f.File, f.Line, f.Rule, object, f.Message, f.Mend)
+	return fmt.Sprintf("%s: %s: %s%s: %s", f.Place(), f.Rule, object, f.Message, f.Mend)
 }
+
+// Place is the file and the line, "FILE:LINE", on one line whatever the file's
+// name is.
+func (f Finding) Place() string { return fmt.Sprintf("%s:%d", printable(f.File), f.Line) }
 
 // Level is how bad a finding is, in SARIF's words.
 type Level string
@@ -35,6 +40,12 @@ const (
 	LevelWarning Level = "warning" // works, and is a risk
 	LevelNote    Level = "note"    // works; say what you mean
 )
+
+// AtLeast tells whether l is as bad as least, or worse.
+func (l Level) AtLeast(least Level) bool {
+	worst := []Level{LevelError, LevelWarning, LevelNote}
+	return slices.Index(worst, l) <= slices.Index(worst, least)
+}
 
 // DocumentError is a document that cannot be read. Those after it are.
 type DocumentError struct {

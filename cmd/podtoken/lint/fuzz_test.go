@@ -27,6 +27,8 @@ func FuzzLint(f *testing.F) {
 	}
 	for _, text := range []string{
 		"", "---", "...", "%", "- &a [*a]", "&a {<<: *a}", "{\"items\": [", "[[", "{\"a\"}\n---\nb", "items:\n- a\n", "\xef\xbb\xbf{", "a: |\n # b",
+		"a: \r\u2028b: 'x\u0085\r\r\n'\n", "\xff\xfea\x00:\x00", "- a\n---\n- b: c: d\n", "\xef\xbb\xbf---\n\xef\xbb\xbfa: 1\n{b}",
+		"kind: Task\nspec: {volumes: [{projected: {sources: [{serviceAccountToken: {}}]}}], steps: [{volumeMounts: [{}]}]}\n",
 		strings.ReplaceAll(secretJSON, "\n", "\r\n"), multiplied(8), silenced, runningPod,
 	} {
 		f.Add(text)

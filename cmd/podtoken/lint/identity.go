@@ -6,25 +6,28 @@ import (
 )
 
 const (
-	roleAnnotation = "eks.amazonaws.com/role-arn"
-	skipAnnotation = "eks.amazonaws.com/skip-containers"
-	fargateLabel   = "eks.amazonaws.com/fargate-profile"
+	roleAnnotation   = "eks.amazonaws.com/role-arn"
+	skipAnnotation   = "eks.amazonaws.com/skip-containers"
+	mirrorAnnotation = "kubernetes.io/config.mirror" // a static pod, which has no service account
+	fargateLabel     = "eks.amazonaws.com/fargate-profile"
 )
 
 // checkAutomount asks for the API server's token to be left out where nothing
 // speaks for it: the default account, which may do nothing unless somebody gave
-// it a role, or a pod that has a token of its own for somebody else.
+// it a role, or a pod that has a token of its own for somebody else. It says
+// nothing where the input cannot know: of a running pod without the cluster's
+// bindings, of an account that is not here, of a pod that an operator completes.
 func checkAutomount(p *pod) {
 	on, decided := p.automounts()
-	if !on {
+	if !on || p.partial || p.isHelmTest() {
 		return
 	}
-	account := inSpace{p.space, p.account()}
+	account, live := inSpace{p.space, p.account()}, p.live
 	why := ""
 	switch {
-	case account.name == "default":
+	case account.name == "default" && completeKinds[p.kind]:
 		why = "the pod mounts the token of the default service account, which no binding here allows anything"
-	case p.ownToken():
+	case account.name != "default" && p.ownToken():
 		why = "the pod has a token of its own, and mounts the API server's too; no binding here allows its service account anything"
 	default:
 		return
@@ -35,8 +38,23 @@ func checkAutomount(p *pod) {
 			line = p.spec.lineOf(key)
 		}
 	}
-	p.reportIf(func(f *facts) bool { return !f.bound.has(account) && (decided || !f.noAutomount.has(account)) },
-		ruleAutomount, line, why, "")
+	p.reportIf(func(f *facts) bool {
+		known := f.bindings || !live && (account.name == "default" || f.accounts.has(account))
+		return known && !f.isBound(account) && (decided || !f.noAutomount.has(account))
+	}, ruleAutomount, line, why, "")
+}
+
+// completeKinds are those whose template is the whole pod: an operator sets the
+// service account of its own.
+var completeKinds = map[string]bool{
+	"Pod": true, "Deployment": true, "ReplicaSet": true, "StatefulSet": true, "DaemonSet": true, "Job": true, "CronJob": true,
+	"ReplicationController": true, "Rollout": true, "DeploymentConfig": true, "Service": true,
+}
+
+// isHelmTest knows the pods that helm test runs for a moment: one is in each
+// chart.
+func (p *pod) isHelmTest() bool {
+	return strings.HasPrefix(p.annotation("helm.sh/hook"), "test")
 }
 
 func (p *pod) ownToken() bool {
@@ -63,7 +81,7 @@ func checkAccount(o *object) {
 // or is about to, is not worth a finding.
 func checkInjection(p *pod) {
 	phase := p.root.at("status", "phase").str()
-	if !p.live || phase == "Succeeded" || phase == "Failed" || p.metadata.has("deletionTimestamp") {
+	if !p.live || p.annotation(mirrorAnnotation) != "" || phase == "Succeeded" || phase == "Failed" || p.metadata.has("deletionTimestamp") {
 		return
 	}
 	skipped := strings.Split(p.annotation(skipAnnotation), ",")

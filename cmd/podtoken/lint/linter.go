@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Linter looks at files one after the other, and at what they say together.
@@ -24,8 +25,29 @@ type Linter struct {
 	Progress func(read int64)
 
 	facts    facts
+	ignored  map[string]bool
 	later    []*pending
 	silences []*silence
+}
+
+// Ignore silences rules in all of the input, where it has no place for an
+// annotation: "PT013: charts of others". It returns an error for a rule that is
+// not there and for a silence without a reason.
+func (l *Linter) Ignore(text string) error {
+	said := ignoreRules.FindStringSubmatch(strings.TrimSpace(text))
+	if said == nil || said[2] == "" {
+		return fmt.Errorf(`%s: write the rule's number and why: "PT003: why"`, quote(text))
+	}
+	for _, id := range splitRules(said[1]) {
+		if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.ID == id }) {
+			return fmt.Errorf("there is no rule %s: podtoken lint --rules lists them", quote(id))
+		}
+		if l.ignored == nil {
+			l.ignored = make(map[string]bool)
+		}
+		l.ignored[id] = true
+	}
+	return nil
 }
 
 // pending is a finding that all of the input decides on.
@@ -33,7 +55,7 @@ type pending struct {
 	finding  Finding
 	when     func(*facts) bool // nil: always
 	owner    string            // whose finding it is too, if that is in the input
-	silences []*silence
+	silences hushed
 }
 
 // Lint reads a file, named name in what it finds, and yields findings, those of
@@ -44,8 +66,8 @@ func (l *Linter) Lint(name string, r io.Reader) iter.Seq2[Finding, error] {
 		out := sink{
 			most: maxObject,
 			piece: func(p piece) bool {
-				for _, f := range l.look(name, p) {
-					if !yield(f, nil) {
+				for _, p := range p.objects() {
+					if !l.look(name, p, yield) {
 						return false
 					}
 				}
@@ -69,7 +91,7 @@ func (l *Linter) Finish() iter.Seq[Finding] {
 			l.facts.associate(a, l.Cluster)
 		}
 		for _, p := range l.later {
-			if p.when != nil && !p.when(&l.facts) || covers(p.silences, p.finding) || l.facts.makers[p.owner] {
+			if p.when != nil && !p.when(&l.facts) || p.silences.covers(p.finding) || l.ignored[p.finding.Rule] || l.facts.makers[p.owner] {
 				continue
 			}
 			if !yield(p.finding) {
@@ -77,7 +99,7 @@ func (l *Linter) Finish() iter.Seq[Finding] {
 			}
 		}
 		for _, s := range l.silences {
-			if s.used || s.anyway || s.rule == ruleNotInjected.ID && len(l.facts.associated) == 0 {
+			if s.used || s.anyway || l.ignored[rulePointless.ID] || s.rule == ruleNotInjected.ID && len(l.facts.associated) == 0 {
 				continue
 			}
 			if !yield(Finding{
@@ -90,40 +112,46 @@ func (l *Linter) Finish() iter.Seq[Finding] {
 	}
 }
 
-// look checks an object, or each of a list that was read at once.
-func (l *Linter) look(name string, p piece) []Finding {
-	var found []Finding
-	for _, p := range p.objects() {
-		found = append(found, l.lookAt(name, p)...)
-	}
-	return found
-}
-
-func (l *Linter) lookAt(name string, p piece) []Finding {
+// look checks an object, and yields what that alone can tell.
+func (l *Linter) look(name string, p piece, yield func(Finding, error) bool) (goOn bool) {
 	o := newObject(name, p)
 	pods := o.templates()
 	checkComments(o)
 	checkSecret(o)
 	checkAccount(o)
 	for _, p := range pods {
+		if p.parts > maxParts {
+			return yield(Finding{}, &DocumentError{File: name, Line: p.specLine, Err: errTooManyParts})
+		}
 		for _, check := range []func(*pod){
 			checkLegacyVolumes, checkProjections, checkMounts, checkPermissions, checkAutomount, checkInjection,
 		} {
 			check(p)
 		}
 	}
-	l.facts.learn(o, len(pods) > 0, l.Cluster)
+	l.facts.learn(o, slices.ContainsFunc(pods, func(p *pod) bool { return !p.partial }), l.Cluster)
+	for _, f := range l.heard(o, pods) {
+		if !yield(f, nil) {
+			return false
+		}
+	}
+	return true
+}
 
+// heard are the findings that are not silenced, and keeps those that are for
+// later.
+func (l *Linter) heard(o *object, pods []*pod) []Finding {
 	silences := o.silences(pods)
 	l.silences = append(l.silences, silences...)
 	if owner := o.owner(); owner != "" {
 		o.postpone(owner)
 	}
+	hushed := hush(silences)
 	for _, p := range o.later {
-		p.silences = silences
+		p.silences = hushed
 	}
 	l.later = append(l.later, o.later...)
-	found := slices.DeleteFunc(o.findings, func(f Finding) bool { return covers(silences, f) })
+	found := slices.DeleteFunc(o.findings, func(f Finding) bool { return hushed.covers(f) || l.ignored[f.Rule] })
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
 	})

@@ -2,31 +2,52 @@ package lint
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
 // checkMounts looks at where token volumes are mounted, and where not.
 func checkMounts(p *pod) {
-	seen := make(map[string]bool)
-	for _, t := range p.tokens {
-		if seen[t.name] {
-			continue // two tokens in one volume
-		}
-		seen[t.name] = true
-		if len(t.mounts) == 0 {
+	for _, t := range p.tokenVolumes() {
+		if len(t.mounts) == 0 && !p.partial {
 			p.report(ruleNotMounted, t.line, "no container mounts volume "+quote(t.name), "")
 		}
 		for _, m := range t.mounts {
 			p.checkPlace(t, m)
-			for _, key := range []string{"subPath", "subPathExpr"} {
-				if m.has(key) && m.at(key).str() != "" {
-					p.report(ruleSubPath, m.lineOf(key),
-						fmt.Sprintf("container %s mounts volume %s by %s", quote(m.container.name), quote(t.name), key), "")
-				}
+		}
+		if !p.partial {
+			p.checkUses(t)
+		}
+	}
+	p.checkSubPaths()
+}
+
+// checkSubPaths leaves alone what is mounted of the other files of a volume.
+func (p *pod) checkSubPaths() {
+	seen := make(map[*node]bool)
+	for _, t := range p.tokens {
+		for _, m := range t.mounts {
+			key := m.subPathTo(t)
+			if key != "" && !seen[m.node] {
+				seen[m.node] = true
+				p.report(ruleSubPath, m.lineOf(key), fmt.Sprintf("%s mounts volume %s by %s", m.container, quote(t.name), key), "")
 			}
 		}
-		p.checkUses(t)
 	}
+}
+
+// subPathTo is the key by which a mount binds a token's file, or the folder
+// that it is in: "" if it mounts the volume. What an expression is nobody knows
+// here.
+func (m mount) subPathTo(t tokenVolume) string {
+	switch sub := m.at("subPath").str(); {
+	case sub != "" && within(path.Clean(t.source.at("path").str()), path.Clean(sub)):
+		return "subPath"
+	case m.at("subPathExpr").str() != "":
+		return "subPathExpr"
+	}
+	return ""
 }
 
 // checkPlace compares a mount with the default path. At it belongs nothing but
@@ -34,7 +55,8 @@ func checkMounts(p *pod) {
 // admission mounts its own.
 func (p *pod) checkPlace(t tokenVolume, m mount) {
 	where := ""
-	automounts, _ := p.automounts()
+	automounts, decided := p.automounts()
+	automounts = automounts && (decided || !p.partial)
 	switch {
 	case m.path == defaultPath:
 		if t.audience() == "" || isAPIServer(t.audience()) {
@@ -49,23 +71,24 @@ func (p *pod) checkPlace(t tokenVolume, m mount) {
 		return
 	}
 	p.report(ruleDefaultPath, m.lineOf("mountPath"),
-		fmt.Sprintf("container %s mounts volume %s %s the path of the default token", quote(m.container.name), quote(t.name), where), "")
+		fmt.Sprintf("%s mounts volume %s %s the path of the default token", m.container, quote(t.name), where), "")
 }
 
 // checkUses finds containers that are told a path of the volume, which only
 // their neighbours mount.
 func (p *pod) checkUses(t tokenVolume) {
+	if len(t.mounts) == 0 {
+		return
+	}
 	for _, c := range p.containers {
 		for _, use := range c.uses() {
-			for _, m := range t.mounts {
-				if !within(use.path, m.path) || c.mountsOver(use.path) {
-					continue
-				}
-				p.report(ruleNotMounted, use.line,
-					fmt.Sprintf("container %s is given the path %s and does not mount volume %s, as container %s does",
-						quote(c.name), quote(use.path), quote(t.name), quote(m.container.name)), "")
-				break
+			i := slices.IndexFunc(t.mounts, func(m mount) bool { return within(use.path, m.path) })
+			if i < 0 || c.mountsOver(use.path) {
+				continue
 			}
+			p.report(ruleNotMounted, use.line,
+				fmt.Sprintf("%s is given the path %s and does not mount volume %s, as %s does",
+					c, quote(use.path), quote(t.name), t.mounts[i].container), "")
 		}
 	}
 }

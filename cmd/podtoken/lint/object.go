@@ -20,6 +20,9 @@ func newObject(file string, p piece) *object {
 	if kind == "" {
 		kind = p.kind
 	}
+	if kind == "" && p.root.at("spec", "containers").list() != nil {
+		kind = "Pod" // an item of a typed list, which names its kind behind its items or not at all
+	}
 	return &object{
 		file:     file,
 		kind:     kind,
@@ -32,14 +35,11 @@ func newObject(file string, p piece) *object {
 
 // String names it as a person would: Deployment shop/web.
 func (o *object) String() string {
-	if o.kind == "" {
-		return ""
-	}
 	name := o.name
 	if name == "" {
 		name = o.root.at("metadata", "generateName").str()
 	}
-	if o.space != "" {
+	if o.space != "" && name != "" {
 		name = o.space + "/" + name
 	}
 	return printable(strings.TrimSpace(o.kind + " " + name))
@@ -96,14 +96,15 @@ func (o *object) finding(rule *Rule, line int, message, mend string) Finding {
 
 // templates are the pods that an object makes or is: a spec with containers,
 // wherever it is. So kinds need not be known: Argo's Rollout, Knative's Service.
+// Where there is none, volumes are looked at alone: Argo's Workflow, Tekton's Task.
 func (o *object) templates() []*pod {
-	switch o.kind {
-	case "Pod":
+	if o.holdsNoPods() {
+		return nil
+	}
+	if o.kind == "Pod" {
 		if o.root.at("spec").has("containers") {
 			return []*pod{newPod(o, o.root)}
 		}
-		return nil
-	case "CustomResourceDefinition", "ConfigMap", "Secret":
 		return nil
 	}
 	var found []*pod
@@ -114,5 +115,28 @@ func (o *object) templates() []*pod {
 		}
 		return true
 	})
+	if found != nil {
+		return found
+	}
+	if p := newVolumes(o); p.spec.at("volumes").list() != nil {
+		found = append(found, p)
+	}
 	return found
+}
+
+// policyGroups are of objects that show what others shall look like.
+var policyGroups = []string{"kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io"}
+
+func (o *object) holdsNoPods() bool {
+	switch o.kind {
+	case "CustomResourceDefinition", "ConfigMap", "Secret":
+		return true
+	}
+	group, _, _ := strings.Cut(o.root.at("apiVersion").str(), "/")
+	for _, g := range policyGroups {
+		if group == g || strings.HasSuffix(group, "."+g) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,15 +1,18 @@
 package lint
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkPermissions does what the kubelet does with a token's file: fsGroup, or
 // a user that all containers share, makes it 0600 and theirs. Else it belongs
 // to root and has the volume's mode.
 func checkPermissions(p *pod) {
-	if p.spec.at("securityContext").has("fsGroup") || p.sharedUser() {
+	if p.partial || p.isWindows() || p.spec.at("securityContext").has("fsGroup") || p.sharedUser() {
 		return
 	}
-	for _, t := range p.tokens {
+	for _, t := range p.tokenVolumes() {
 		mode, ok := t.projected.at("defaultMode").number()
 		if !ok || mode&0o004 != 0 || t.projected.has("defaultUser") || t.source.has("user") {
 			continue
@@ -20,7 +23,7 @@ func checkPermissions(p *pod) {
 				continue
 			}
 			p.report(ruleUnreadable, t.projected.lineOf("defaultMode"),
-				fmt.Sprintf("volume %s has mode %04o, and container %s runs as %s", quote(t.name), mode, quote(m.container.name), user), "")
+				fmt.Sprintf("volume %s has mode %04o, and %s runs as %s", quote(t.name), mode, m.container, user), "")
 			break
 		}
 	}
@@ -61,8 +64,13 @@ func (p *pod) reads(c container, mode int64) (user string, ok bool) {
 		return "", true
 	}
 	group := p.setting(c, "runAsGroup").str()
-	if mode&0o040 != 0 && (group == "" || group == "0") {
+	if mode&0o040 != 0 && (group == "" || group == "0" || p.hasRootGroup()) {
 		return "", true // without a group, the image's, which often is root's
 	}
 	return user, false
+}
+
+func (p *pod) hasRootGroup() bool {
+	return slices.ContainsFunc(p.spec.at("securityContext", "supplementalGroups").list(),
+		func(group *node) bool { return group.str() == "0" })
 }

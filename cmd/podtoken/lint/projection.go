@@ -16,13 +16,14 @@ func checkProjections(p *pod) {
 	for _, t := range p.tokens {
 		volume := "volume " + quote(t.name)
 		audience := t.audience()
-		if audience == "" && !t.isForAPIServer() {
+		unknown := p.partial && len(t.mounts) == 0 // perhaps for the API server's clients
+		if audience == "" && !t.isForAPIServer() && !unknown {
 			p.report(ruleNoAudience, t.line, "the token of "+volume+" has no audience", "")
 		}
-		if isAPIServer(audience) && !t.isForAPIServer() {
+		if isAPIServer(audience) && !t.isForAPIServer() && !unknown {
 			p.report(ruleWrongParty, t.source.lineOf("audience"),
 				fmt.Sprintf("the token of %s has the API server's audience, %s, and is not mounted for its clients", volume, quote(audience)),
-				"set the audience that the relying party checks")
+				"set the audience that the relying party checks; if that is the API server itself, add kube-root-ca.crt to the volume, which its clients need")
 		}
 		checkLifetime(p, t, volume)
 	}
@@ -61,7 +62,7 @@ func checkVariables(p *pod) {
 			for _, prefix := range thirdParties {
 				if strings.HasPrefix(name, prefix) {
 					p.report(ruleWrongParty, env.lineOf("value"),
-						fmt.Sprintf("variable %s of container %s names the default token, which is the API server's", quote(name), quote(c.name)), "")
+						fmt.Sprintf("variable %s of %s names the default token, which is the API server's", quote(name), c), "")
 					break
 				}
 			}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -25,19 +26,22 @@ func checkLegacyVolumes(p *pod) {
 	}
 	for _, c := range p.containers {
 		for _, env := range c.at("env").list() {
-			p.checkLegacyName(env.at("valueFrom", "secretKeyRef"), "name",
-				"variable "+quote(env.at("name").str())+" of container "+quote(c.name))
+			p.checkLegacyName(env.at("valueFrom", "secretKeyRef"), "name", fmt.Sprintf("variable %s of %s", quote(env.at("name").str()), c))
+		}
+		for _, from := range c.at("envFrom").list() {
+			p.checkLegacyName(from.at("secretRef"), "name", "envFrom of "+c.String())
 		}
 	}
 }
 
 func (p *pod) checkLegacyName(n *node, key, where string) {
 	name := n.at(key).str()
+	id := inSpace{p.space, name}
 	switch {
 	case legacyName.MatchString(name):
-		p.report(ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which has the name of a legacy token", "")
+		p.reportIf(func(f *facts) bool { return !f.otherSecrets.has(id) },
+			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which has the name of a legacy token", "")
 	case strings.Contains(name, "token"): // others are never one, and a cluster's list has thousands
-		id := inSpace{p.space, name}
 		p.reportIf(func(f *facts) bool { return f.tokenSecrets.has(id) },
 			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which is of type "+secretType, "")
 	}

@@ -44,25 +44,27 @@ func (o *object) silences(pods []*pod) []*silence {
 	return append(found, o.commented()...)
 }
 
-// commented are the silences of comments: on a line, or alone above it.
+// commented are the silences of comments: on a line, or alone above it, where
+// several can stand above one another.
 func (o *object) commented() []*silence {
 	var found []*silence
-	for i, c := range o.comments {
+	var below comment // the silence on a line of its own that was seen last
+	target := 0       // and its target
+	for _, c := range slices.Backward(o.comments) {
 		said := ignoreComment.FindStringSubmatch(strings.TrimRight(c.text, "\r"))
-		if said == nil {
+		switch {
+		case said == nil:
 			continue
+		case !c.alone:
+			found = append(found, o.silence(said[1], c.line, c.line, false)...)
+			continue
+		case below.line != c.line+1:
+			target = c.line + 1
 		}
-		target := c.line
-		if c.alone {
-			target++
-			for _, next := range o.comments[i+1:] {
-				if next.line == target && next.alone && ignoreComment.MatchString(next.text) {
-					target++
-				}
-			}
-		}
+		below = c
 		found = append(found, o.silence(said[1], c.line, target, false)...)
 	}
+	slices.Reverse(found)
 	return found
 }
 
@@ -73,14 +75,13 @@ func (o *object) silence(text string, line, target int, anyway bool) []*silence 
 		return nil
 	}
 	if said[2] == "" {
-		o.report(ruleUnexplained, line, "this silence of "+said[1]+" has no reason", "")
+		o.report(ruleUnexplained, line, "this silence of "+printable(said[1])+" has no reason", "")
 	}
 	var found []*silence
-	for id := range strings.SplitSeq(said[1], ",") {
-		id = strings.TrimSpace(id)
+	for _, id := range splitRules(said[1]) {
 		known := slices.IndexFunc(rules, func(r *Rule) bool { return r.ID == id })
 		if known < 0 {
-			o.report(rulePointless, line, "there is no rule "+id, "podtoken lint --rules lists them")
+			o.report(rulePointless, line, "there is no rule "+quote(id), "podtoken lint --rules lists them")
 			continue
 		}
 		found = append(found, &silence{rule: id, line: line, target: target, on: o.String(), file: o.file, anyway: anyway && rules[known].live})
@@ -88,12 +89,57 @@ func (o *object) silence(text string, line, target int, anyway bool) []*silence 
 	return found
 }
 
-// covers says that a finding is silenced, and remembers that it was.
-func covers(silences []*silence, f Finding) bool {
-	covered := false
+func splitRules(text string) []string {
+	list := strings.Split(text, ",")
+	for i, id := range list {
+		list[i] = strings.TrimSpace(id)
+	}
+	return list
+}
+
+// hushed are silences by what they are against.
+type hushed map[against]*spoken
+
+type against struct {
+	rule string
+	line int // 0 for the whole object
+}
+
+// spoken are the silences against the same: all are used, or none.
+type spoken struct {
+	list []*silence
+	used bool
+}
+
+func hush(silences []*silence) hushed {
+	var h hushed
 	for _, s := range silences {
-		if s.rule == f.Rule && (s.target == 0 || s.target == f.Line) {
-			s.used, covered = true, true
+		if h == nil {
+			h = make(hushed)
+		}
+		key := against{s.rule, s.target}
+		if h[key] == nil {
+			h[key] = &spoken{}
+		}
+		h[key].list = append(h[key].list, s)
+	}
+	return h
+}
+
+// covers says that a finding is silenced, and remembers that it was.
+func (h hushed) covers(f Finding) bool {
+	covered := false
+	for _, line := range []int{0, f.Line} {
+		said := h[against{f.Rule, line}]
+		if said == nil {
+			continue
+		}
+		covered = true
+		if !said.used {
+			said.used = true
+			for _, s := range said.list {
+				s.used = true
+			}
 		}
 	}
 	return covered

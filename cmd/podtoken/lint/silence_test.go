@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/podtoken/podtoken/cmd/podtoken/lint"
 )
@@ -78,4 +79,31 @@ func TestASilenceOfRunningPodsOnTheirDeploymentIsPointless(t *testing.T) {
 	text := "kind: Deployment\nmetadata:\n  name: web\n  annotations: {podtoken.dev/ignore: 'PT016: a canary'}\nspec: {template: {spec: {serviceAccountName: web, containers: [{name: app}]}}}\n"
 	linter := &lint.Linter{Associations: []lint.Association{{Namespace: "shop", ServiceAccount: "web"}}}
 	assert.Equal(t, "PT902:4", brief(findings(t, linter, text)))
+}
+
+// Charts of others have no place for an annotation.
+func TestARuleIsSilencedEverywhere(t *testing.T) {
+	plain := strings.NewReplacer("OBJECT", "", "TEMPLATE", "", "ABOVE", "# nothing", "LINE", "").Replace(silenced)
+	linter := &lint.Linter{}
+	require.NoError(t, linter.Ignore("PT003, PT016: charts of others"))
+	assert.Equal(t, "PT004:16", brief(findings(t, linter, plain)))
+
+	linter = &lint.Linter{}
+	require.NoError(t, linter.Ignore("PT003: charts of others"))
+	commented := strings.Replace(plain, "{path: token}", "{path: token} # podtoken:ignore PT003 a test", 1)
+	assert.Equal(t, "PT004:16", brief(findings(t, linter, commented)), "the comment is not pointless")
+
+	linter = &lint.Linter{}
+	require.NoError(t, linter.Ignore("PT013: what the end decides on"))
+	assert.Empty(t, findings(t, linter, strings.Replace(template, "SPEC", "{containers: [{name: app, image: x}]}", 1)))
+
+	for text, want := range map[string]string{
+		"":                   `"": write the rule's number and why`,
+		"PT003":              `"PT003": write the rule's number and why`,
+		"PT003:":             `"PT003:": write the rule's number and why`,
+		"tokens of others":   "write the rule's number",
+		"PT003, PT777: mine": `there is no rule "PT777"`,
+	} {
+		assert.ErrorContains(t, linter.Ignore(text), want)
+	}
 }

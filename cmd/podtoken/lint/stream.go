@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // piece is a document, or an item of a list.
@@ -63,10 +65,7 @@ type sink struct {
 // readAll reads a file to its end, whichever of the two languages it is in, and
 // also where they alternate.
 func readAll(r io.Reader, out sink) error {
-	in := &input{r: bufio.NewReaderSize(r, 64<<10)}
-	if mark, _ := in.r.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = in.r.Discard(3)
-	}
+	in := &input{r: decoded(r)}
 	for line := 1; ; {
 		json, err := beginsJSON(in.r)
 		if err != nil {
@@ -87,6 +86,24 @@ func readAll(r io.Reader, out sink) error {
 		}
 		return nil
 	}
+}
+
+var utf8Mark = []byte("\xef\xbb\xbf")
+
+// decoded reads UTF-8, and UTF-16 with a byte order mark, which is what
+// PowerShell makes of a program's output.
+func decoded(r io.Reader) *bufio.Reader {
+	const ahead = 64 << 10
+	buffered := bufio.NewReaderSize(r, ahead)
+	mark, _ := buffered.Peek(len(utf8Mark))
+	switch {
+	case bytes.HasPrefix(mark, []byte("\xff\xfe")), bytes.HasPrefix(mark, []byte("\xfe\xff")):
+		decoder := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
+		return bufio.NewReaderSize(decoder.Reader(buffered), ahead)
+	case bytes.Equal(mark, utf8Mark):
+		_, _ = buffered.Discard(len(utf8Mark))
+	}
+	return buffered
 }
 
 func endOfFile(err error) error {

@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"errors"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ const (
 var (
 	errTooDeep = errors.New("nested too deep")
 	errTooMany = errors.New("expands to too many values")
+
+	errOldLineEnds = errors.New(`several documents whose lines do not end with "\n": convert the file's line ends`)
 )
 
 // parseYAML reads one document that begins at line first of its file. It
@@ -31,14 +34,23 @@ func parseYAML(text []byte, first int) (root *node, err error) {
 			root, err = nil, &lineError{first, errors.New("the YAML parser fails on it")}
 		}
 	}()
-	var parsed yaml.Node
-	if err := yaml.Unmarshal(text, &parsed); err != nil {
-		return nil, yamlError(err, text, first)
+	lines := newLines(text, first)
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var parsed, more yaml.Node
+	if err := decoder.Decode(&parsed); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, yamlError(err, text, lines)
+	}
+	if err := decoder.Decode(&more); err == nil {
+		return nil, &lineError{lines.of(more.Line), errOldLineEnds}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, yamlError(err, text, lines)
 	}
 	if len(parsed.Content) == 0 {
 		return nil, nil
 	}
-	c := converter{offset: first - 1, known: make(map[*yaml.Node]*node)}
+	c := converter{lines: lines, known: make(map[*yaml.Node]*node)}
 	root, err = c.convert(parsed.Content[0], 0)
 	if err != nil {
 		return nil, &lineError{first, err}
@@ -63,13 +75,16 @@ var (
 
 // yamlError finds the line in a parser's error and keeps what a document may
 // have of secrets out of it: a name in quotes can be the beginning of one.
-func yamlError(err error, text []byte, first int) error {
+func yamlError(err error, text []byte, lines lines) error {
 	message := err.Error()
-	line := first
+	line := lines.first + bytes.Count(text[:badByte(text)], []byte("\n"))
 	if at := yamlLine.FindStringSubmatch(message); at != nil {
 		message = message[len(at[0]):]
 		if n, err := strconv.Atoi(at[1]); err == nil {
-			line = first + n - 1
+			if strings.HasPrefix(message, "did not find expected") {
+				n++ // the parser's own errors count from 0, its scanner's from 1
+			}
+			line = lines.of(n)
 		}
 	}
 	message = yamlQuoted.ReplaceAllStringFunc(message, func(quoted string) string {
@@ -84,12 +99,25 @@ func yamlError(err error, text []byte, first int) error {
 	return &lineError{line, errors.New("not YAML: " + message)}
 }
 
+// badByte is where a character is that YAML does not have, of which the parser
+// does not say the line: 0 if there is none.
+func badByte(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 || r == 0x7f || r < ' ' && r != '\t' && r != '\n' && r != '\r' {
+			return i
+		}
+		i += size
+	}
+	return 0
+}
+
 // converter makes nodes of the parser's, with lines of the file, aliases
 // followed and merge keys merged.
 type converter struct {
-	offset int
-	count  int
-	known  map[*yaml.Node]*node // what aliases share
+	lines lines
+	count int
+	known map[*yaml.Node]*node // what aliases share
 }
 
 func (c *converter) convert(y *yaml.Node, depth int) (*node, error) {
@@ -100,12 +128,12 @@ func (c *converter) convert(y *yaml.Node, depth int) (*node, error) {
 		if n := c.known[y.Alias]; n != nil {
 			return n, nil
 		}
-		return &node{line: y.Line + c.offset}, nil // in what it is an alias of
+		return &node{line: c.lines.of(y.Line)}, nil // in what it is an alias of
 	}
 	if c.count++; c.count > maxNodes {
 		return nil, errTooMany
 	}
-	n := &node{line: y.Line + c.offset}
+	n := &node{line: c.lines.of(y.Line)}
 	if y.Anchor != "" {
 		defer func() { c.known[y] = n }()
 	}
@@ -150,18 +178,31 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) error {
 		}
 		n.keys, n.values = append(n.keys, key), append(n.values, value)
 	}
+	return c.merge(n, merged)
+}
+
+// merge adds the keys that n does not have itself; of several mappings the
+// first that has a key wins.
+func (c *converter) merge(n *node, merged []*node) error {
+	if merged == nil {
+		return nil
+	}
+	own := make(map[string]bool)
+	for _, key := range n.keys {
+		own[key.text] = true
+	}
 	for _, from := range merged {
 		if from.kind != mapping || from == n {
 			continue
 		}
 		for i, key := range from.keys {
-			if n.index(key.text) >= 0 {
-				continue
-			}
 			if c.count++; c.count > maxNodes {
 				return errTooMany
 			}
-			n.keys, n.values = append(n.keys, key), append(n.values, from.values[i])
+			if !own[key.text] {
+				own[key.text] = true
+				n.keys, n.values = append(n.keys, key), append(n.values, from.values[i])
+			}
 		}
 	}
 	return nil
