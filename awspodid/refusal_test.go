@@ -191,7 +191,7 @@ func TestNoTokenInTheErrors(t *testing.T) {
 		raw, err := os.ReadFile(kubelet.Volume.Path())
 		require.NoError(b, err)
 		fault := func(*http.Request) *awspodidtest.Fault {
-			return &awspodidtest.Fault{Status: 400, Body: "<ErrorResponse><Error><Code>X</Code><Message>bad " + string(raw) + "</Message></Error></ErrorResponse>"}
+			return &awspodidtest.Fault{Status: 400, Body: "<ErrorResponse><Error><Code>X</Code><Message>bad " + string(raw) + " or " + string(raw[3:]) + " or " + string(raw[:len(raw)-3]) + "</Message></Error></ErrorResponse>"}
 		}
 		b.agent.SetFault(fault)
 		b.sts.SetFault(fault)
@@ -202,7 +202,8 @@ func TestNoTokenInTheErrors(t *testing.T) {
 			text += e.Error()
 		}
 		for _, part := range strings.Split(string(raw), ".") {
-			assert.NotContains(b, text, part)
+			assert.NotContains(b, text, part[:8])
+			assert.NotContains(b, text, part[len(part)-8:])
 		}
 	})
 }

@@ -201,16 +201,32 @@ func sessionNameRune(r rune) rune {
 	return '-'
 }
 
-// withoutToken removes a token and each of its parts from foreign text.
+// telling is how many bytes in a row of a token no text shows.
+const telling = 8
+
+// withoutToken replaces whatever foreign text has of a token: some servers
+// quote the request, or only the beginning of it.
 func withoutToken(text, token string) string {
-	if token == "" {
+	if len(token) < telling || len(text) < telling {
 		return text
 	}
-	text = strings.ReplaceAll(text, token, "[token]")
-	for part := range strings.SplitSeq(token, ".") {
-		if len(part) > 8 {
-			text = strings.ReplaceAll(text, part, "[token]")
-		}
+	known := make(map[string]bool, len(token)) // pieces of it
+	for end := telling; end <= len(token); end++ {
+		known[token[end-telling:end]] = true
 	}
-	return text
+	var b strings.Builder
+	for from := 0; from < len(text); {
+		end := from + telling
+		for end <= len(text) && known[text[end-telling:end]] {
+			end++
+		}
+		if end--; end < from+telling { // no piece begins here
+			b.WriteByte(text[from])
+			from++
+			continue
+		}
+		b.WriteString("[token]")
+		from = end
+	}
+	return b.String()
 }

@@ -265,13 +265,13 @@ func TestNoSecretInTheLogOfASession(t *testing.T) {
 		})
 		time.Sleep(3 * time.Hour)
 		b.server.SetFault(func(r *http.Request) *vaultauthtest.Fault {
-			return &vaultauthtest.Fault{Status: 502, Body: "<html>" + r.Header.Get("X-Vault-Token")}
+			return &vaultauthtest.Fault{Status: 502, Body: "<html>" + r.Header.Get("X-Vault-Token")[:12] + " is no token"} // as some cut it
 		})
 		require.Error(t, b.session.Stats().LastError)
 		text := b.session.Stats().LastError.Error()
 		require.ErrorIs(t, b.stop(), context.Canceled)
 		for _, secret := range secrets {
-			assert.NotContains(t, b.log.String()+text, secret)
+			assert.NotContains(t, b.log.String()+text, secret[:8])
 		}
 		assert.NotContains(t, b.log.String()+text, "eyJ")
 	})

@@ -132,19 +132,34 @@ type scrubbed struct {
 func (e *scrubbed) Error() string        { return e.text }
 func (e *scrubbed) Is(target error) bool { return e.timeout && target == context.DeadlineExceeded }
 
-// withoutToken removes secret and each of its parts that is long enough to be
-// of any use, whoever quotes only some of it.
+// telling is how many bytes in a row of a secret no text shows.
+const telling = 8
+
+// withoutToken replaces whatever a text has of secret: some servers quote the
+// request, or only the beginning of it.
 func withoutToken(text, secret string) string {
-	if secret == "" {
+	if len(secret) < telling || len(text) < telling {
 		return text
 	}
-	text = strings.ReplaceAll(text, secret, "[token]")
-	for part := range strings.SplitSeq(secret, ".") {
-		if len(part) > 8 {
-			text = strings.ReplaceAll(text, part, "[token]")
-		}
+	known := make(map[string]bool, len(secret)) // pieces of it
+	for end := telling; end <= len(secret); end++ {
+		known[secret[end-telling:end]] = true
 	}
-	return text
+	var b strings.Builder
+	for from := 0; from < len(text); {
+		end := from + telling
+		for end <= len(text) && known[text[end-telling:end]] {
+			end++
+		}
+		if end--; end < from+telling { // no piece begins here
+			b.WriteByte(text[from])
+			from++
+			continue
+		}
+		b.WriteString("[token]")
+		from = end
+	}
+	return b.String()
 }
 
 // causeText is the cause in one line of a length that a person reads.

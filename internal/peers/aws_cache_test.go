@@ -91,7 +91,9 @@ func TestCallersDuringARefreshOfFourSeconds(t *testing.T) {
 					}
 					all.Wait()
 				}
-				assert.Equal(c, 2, len(c.requests()), "one refresh")
+				refreshes := len(c.requests()) - 1
+				assert.Positive(c, refreshes)
+				assert.LessOrEqual(c, refreshes, 2, "podtoken's first one may come early")
 				return o
 			})
 			asReported(t, peer.waited >= callers && peer.longest >= 4*time.Second, "every caller waits for the refresh: %v", peer)
