@@ -90,6 +90,7 @@ func TestDoctorExitStatus(t *testing.T) {
 		"a token in clear text":          {[]string{"--url=http://example.com"}, 2, "", "not https"},
 		"a login without a token":        {[]string{"--url=http://127.0.0.1", "--audience=none"}, 2, "", "no token fits"},
 		"a negative timeout":             {[]string{"--timeout=-1s"}, 2, "", "not negative"},
+		"an expectation of --watch":      {[]string{"--watch", "--expect=vault"}, 2, "", "--watch expects nothing"},
 		"no API server":                  {[]string{"--cluster"}, 2, "", "not in a cluster"},
 		"an unknown output":              {[]string{"-o", "sarif"}, 2, "", "--output"},
 	} {
@@ -125,7 +126,10 @@ func TestDoctorFailOn(t *testing.T) {
 		assert.Equal(t, status, got.status, level)
 		assert.Contains(t, got.stdout, "note PD023")
 	}
-	require.NoError(t, p.File("/proc/self/environ", "AWS_REGION=eu-central-1\x00")) // a warning
+	var err error
+	p.token, err = p.issuer.Token(tokenfiletest.Request{Audiences: []string{"https://kubernetes.default.svc.cluster.local"}}) // a warning
+	require.NoError(t, err)
+	require.NoError(t, p.volume.Write(p.token))
 	for level, status := range map[string]int{"error": 0, "warning": 1, "note": 1} {
 		assert.Equal(t, status, p.doctor(t, "--fail-on="+level).status, level)
 	}
@@ -143,14 +147,16 @@ func TestDoctorForAPerson(t *testing.T) {
 	got := p.doctor(t, "--expect=vault")
 	assert.Equal(t, exitFindings, got.status)
 	for _, text := range []string{
-		"pod shop/web-0, service account web, node n1, ", "openbao", "365d (1h)", "in 48m", "0644",
+		"pod shop/web-0, service account web, node n1, ", "openbao", "\n/var/run/secrets/kubernetes.io/serviceaccount/token\n", "\n    mend: declare a projected volume", "365d (1h)", "in 48m", "0644",
 		"error PD017\n    no token is for \"vault\"", "#token-audience\n", "note PD012 /var/run/secrets/kubernetes.io/serviceaccount/token\n",
 	} {
 		assert.Contains(t, got.stdout, text)
 	}
 	for line := range strings.Lines(got.stdout) {
 		line = strings.TrimSuffix(line, "\n")
-		assert.LessOrEqual(t, utf8.RuneCountInString(line), 100, line)
+		if !strings.HasPrefix(line, "    see https://") { // which is for clicking
+			assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+		}
 		assert.Equal(t, strings.TrimRight(line, " "), line)
 	}
 	var coloured bytes.Buffer
@@ -216,6 +222,62 @@ func TestDoctorTerminationMessage(t *testing.T) {
 	assert.Equal(t, exitUnreadable, got.status)
 	assert.Contains(t, got.stderr, "--termination-message: open ")
 	assert.NoFileExists(t, file+"none")
+
+	got = p.doctor(t, "--termination-message="+file, "--url=http://127.0.0.1", "--audience=none")
+	assert.Equal(t, exitUnreadable, got.status)
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "could not look: no token fits this login")
+}
+
+// A reader of stdout that went away does not take the message with it.
+func TestDoctorWritesTheTerminationMessageFirst(t *testing.T) {
+	p := newPatient(t)
+	file := filepath.Join(t.TempDir(), "message")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	var before string
+	run([]string{"doctor", "--root", p.Root, "--expect=vault", "--termination-message=" + file}, system{
+		stdout: writer(func([]byte) {
+			if text, err := os.ReadFile(file); err == nil && before == "" {
+				before = string(text)
+			}
+		}), stderr: &bytes.Buffer{},
+	})
+	assert.Contains(t, before, "PD017")
+}
+
+type writer func([]byte)
+
+func (w writer) Write(text []byte) (int, error) { w(text); return len(text), nil }
+
+// The tokens to choose from are named.
+func TestDoctorCannotChooseAToken(t *testing.T) {
+	p := newPatient(t)
+	other, err := p.Volume("/other")
+	require.NoError(t, err)
+	require.NoError(t, other.Write(p.token))
+	got := p.doctor(t, "--url=http://127.0.0.1")
+	assert.Equal(t, exitUnreadable, got.status)
+	assert.Contains(t, got.stderr, "2 tokens fit this login")
+	assert.Contains(t, got.stderr, "/other/token, /var/run/secrets/tokens/openbao/token")
+}
+
+func TestDoctorHelp(t *testing.T) {
+	got := podtoken("", "doctor", "--help")
+	assert.Equal(t, exitGood, got.status)
+	assert.Contains(t, got.stdout, "Exit status: 0 healthy, 1 findings, 2 ")
+}
+
+func TestAgeForAPerson(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for want, token := range map[string]doctor.Token{
+		"10m 17 %":     {Age: doctor.Seconds(10 * time.Minute), Rotated: doctor.Seconds(time.Hour)},
+		"18250d 100 %": {Age: doctor.Seconds(50 * year), Rotated: doctor.Seconds(50 * year)},
+		"-5m":          {Age: doctor.Seconds(-5 * time.Minute), Rotated: doctor.Seconds(time.Hour)},
+		"-":            {},
+	} {
+		assert.Equal(t, want, age(token))
+	}
 }
 
 func TestMessagesFit(t *testing.T) {

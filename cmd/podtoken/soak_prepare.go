@@ -42,7 +42,7 @@ func (c *soakCommand) prepare(ctx context.Context, sys system) (*soak.Soak, erro
 }
 
 // longestLifetime is what the API server's validation allows, in seconds.
-const longestLifetime = 1 << 32
+const longestLifetime int64 = 1 << 32
 
 // check says what the flags lack.
 func (c *soakCommand) check() error {
@@ -61,7 +61,7 @@ func (c *soakCommand) check() error {
 		return errors.New("--token is not for --aws: the injected variables name the file")
 	case c.ExpirationSeconds < 0:
 		return errors.New("--expiration-seconds is negative")
-	case c.ExpirationSeconds > longestLifetime:
+	case int64(c.ExpirationSeconds) > longestLifetime:
 		return fmt.Errorf("--expiration-seconds is %d: a pod's spec may declare %d at most", c.ExpirationSeconds, longestLifetime)
 	}
 	return nil

@@ -214,15 +214,16 @@ func TestSoakFindsATokenThatItCannotUse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, b.volume.Path(), path)
 
-	require.NoError(t, b.volume.WriteInPlace([]byte("torn")))
-	_, err = c.token(t.Context(), mounts)
+	torn := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(torn, []byte("torn"), 0o600))
+	_, err = c.token(t.Context(), []container.Mount{{Path: torn}})
 	require.ErrorIs(t, err, tokenfile.ErrMalformed)
-	assert.Contains(t, err.Error(), b.volume.Path())
+	assert.Contains(t, err.Error(), torn)
 }
 
 func TestStatusLineOnANarrowTerminal(t *testing.T) {
 	const text = "1/2 rotations, 340 logins, 2 rejected, 1 unreachable, next rotation in 12m0s"
 	assert.Equal(t, text, fitting(text, 120))
-	assert.Equal(t, "1/2 rotations, 340 logins, 2 rejected, 1 una", fitting(text, 80))
+	assert.Equal(t, "1/2 rotations, 340 logins, 2 rejected, 1 unreachable", fitting(text, 80))
 	assert.Empty(t, fitting(text, 20))
 }

@@ -51,7 +51,7 @@ func (v *soakView) status() func(soak.Status) {
 }
 
 const (
-	barColumns   = 24
+	barColumns   = 16
 	besides      = 12 // columns of the bar's frame and its percentage
 	usualColumns = 80
 )

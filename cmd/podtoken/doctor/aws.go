@@ -90,7 +90,7 @@ func (e *examination) checkInjection(err error) {
 		e.find(ruleNotInjected, nil, errorText(e.Root, err))
 	default:
 		f := e.find(ruleNotInjected, nil, errorText(e.Root, err))
-		f.Level = LevelWarning // some variable speaks of AWS, and nobody said that this pod needs it
+		f.Level = LevelNote // some variable speaks of AWS, and nobody said that this pod needs an identity of its own
 	}
 }
 

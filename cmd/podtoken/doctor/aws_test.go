@@ -51,7 +51,7 @@ func TestAWS(t *testing.T) {
 			}, "", "", "", "IRSA",
 		},
 		"expected and not injected":  {func(p *pod) { p.options.ExpectAWS = true }, "PD018", "error", "", ""},
-		"a region, and nothing else": {func(p *pod) { p.setenv("AWS_REGION=eu-central-1") }, "PD018", "warning", "", ""},
+		"a region, and nothing else": {func(p *pod) { p.setenv("AWS_REGION=eu-central-1") }, "PD018", "note", "", ""},
 		"a region, and keys that do not rotate": {
 			func(p *pod) { p.setenv("AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=AKIA", "AWS_SECRET_ACCESS_KEY=s") }, "", "", "", "-",
 		},

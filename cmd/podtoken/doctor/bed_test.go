@@ -54,7 +54,7 @@ func (p *pod) sign(audience string, l life) string {
 		"namespace": "shop", "serviceaccount": map[string]any{"name": "web", "uid": "u"},
 		"pod": map[string]any{"name": "web-0", "uid": "u"}, "node": map[string]any{"name": "n1", "uid": "u"},
 	}
-	if l.asked > 0 {
+	if l.asked != 0 {
 		bound["warnafter"] = issued.Add(l.asked).Unix()
 	}
 	token, err := p.issuer.Sign(map[string]any{

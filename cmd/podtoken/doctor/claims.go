@@ -86,11 +86,15 @@ func (c claims) lifetime() time.Duration {
 
 // asked is the lifetime that the kubelet asked for and rotates by.
 func (c claims) asked() time.Duration {
-	if c.issued.IsZero() || !c.warnAfter.After(c.issued) {
+	if !c.isExtended() {
 		return c.lifetime()
 	}
 	return c.warnAfter.Sub(c.issued)
 }
+
+// isExtended says that the API server made the lifetime longer than what was
+// asked for.
+func (c claims) isExtended() bool { return !c.issued.IsZero() && c.warnAfter.After(c.issued) }
 
 // rotationDue is RotationDue.
 func (c claims) rotationDue() time.Time {

@@ -161,6 +161,21 @@ func TestFindings(t *testing.T) {
 		"somebody else's token at the default path": {
 			func(p *pod) { p.mount(defaultDir, "openbao", healthy) }, "PD016", `the token is for "openbao", and not for the API server`,
 		},
+		"the default token of kOps, whose API server's audience is no URL": {
+			func(p *pod) {
+				p.mount(defaultDir, "kubernetes.svc.default", life{10 * time.Minute, year, 3607 * time.Second})
+			},
+			"PD012", "the token lives for 365d",
+		},
+		"the same where tokens are not extended": {
+			func(p *pod) {
+				p.mount(defaultDir, "kubernetes.svc.default", life{10 * time.Minute, 3607 * time.Second, 0})
+			}, "", "",
+		},
+		"warned of before it was issued": {tokens("openbao", life{10 * time.Minute, time.Hour, -time.Hour}), "", ""},
+		"torn": {
+			func(p *pod) { p.put("/tokens", p.sign("openbao", healthy)[:100], time.Minute) }, "PD004", "malformed token",
+		},
 		"an audience that is there": {
 			func(p *pod) {
 				p.mount("/tokens", "openbao", healthy)
@@ -328,7 +343,8 @@ func TestForeignText(t *testing.T) {
 	odd := "a\x1b[31m\nb" + strings.Repeat("x", 10_000)
 	p.mount("/tokens", odd, healthy)
 	token := p.sign("openbao", healthy)
-	p.setenv("AZURE_FEDERATED_TOKEN_FILE="+token, "AWS_ROLE_ARN="+token)
+	require.NoError(t, p.File("/srv/token", p.sign("openbao", healthy)))
+	p.setenv("AZURE_FEDERATED_TOKEN_FILE="+token, "AWS_ROLE_ARN="+token, "A\x1b[31m\nTOKEN_FILE=/srv/token")
 	p.options.Paths = []string{token, "/no\nsuch\x00file"}
 	p.options.Expect = []doctor.Expectation{{Audience: token}}
 	text := fmt.Sprintf("%+v", *p.examine())
@@ -420,4 +436,25 @@ func TestRules(t *testing.T) {
 		}
 		assert.True(t, sections[strings.TrimPrefix(r.See(), doctor.Runbook)], "%s: %s", r.ID, r.See())
 	}
+}
+
+// Who reads the report knows that nobody was asked, and not that somebody refused.
+func TestLoginsThatAreInterrupted(t *testing.T) {
+	p := newPod(t)
+	p.mount("/tokens", "openbao", healthy)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.options.Parties = []doctor.Prober{prober(func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() })}
+	r := doctor.Examine(ctx, p.options)
+	assert.Empty(t, r.Findings)
+	assert.Equal(t, []string{"interrupted before the party had answered"}, r.Errors)
+}
+
+// A variable that only EKS sets tells whose the token is, whatever else names it.
+func TestATokenThatTwoVariablesName(t *testing.T) {
+	p := newPod(t)
+	p.inject(healthy)
+	p.setenv("APP_TOKEN_FILE="+strings.TrimPrefix(fileVariable, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE="), agentVariable, fileVariable)
+	r := p.examine()
+	require.Len(t, r.Tokens, 1)
+	assert.Equal(t, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", r.Tokens[0].Variable)
 }

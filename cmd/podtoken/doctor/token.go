@@ -42,7 +42,7 @@ func (e *examination) describe(c *candidate) Token {
 		Audience: boundedList(c.audience), Issuer: bounded(c.issuer, maxName), Subject: bounded(c.subject, maxName),
 		IssuedAt: utc(c.issued), Expiry: utc(c.expiry),
 		Lifetime: Seconds(c.lifetime()), Rotated: Seconds(c.asked()),
-		Extended: !c.warnAfter.IsZero(), Legacy: c.isLegacy(),
+		Extended: c.isExtended(), Legacy: c.isLegacy(),
 		Rotation: e.rotation(c), Modified: utc(c.Modified),
 		Mode: fmt.Sprintf("%04o", c.Mode.Perm()), UID: c.UID, GID: c.GID,
 		Readable: c.readable(), SubPath: c.SubPath, file: &c.Path,
@@ -162,11 +162,10 @@ func (e *examination) checkLifetime(c *candidate) {
 	lifetime := c.lifetime()
 	declared, isDeclared := e.declared(c)
 	matches := isDeclared && (c.asked()-declared).Abs() <= clockPrecision
-	extended := !c.warnAfter.IsZero()
 	switch {
-	case c.isDefault() && (extended || lifetime > day) && c.isForAPIServer(e.defaults):
+	case c.isDefault() && (c.isExtended() || lifetime > day) && c.isForAPIServer(e.defaults):
 		e.find(ruleExtended, c, e.extended(c)+"; it is for the API server only")
-	case extended, lifetime > day && !matches:
+	case c.isExtended(), lifetime > day && !matches:
 		e.find(ruleInherited, c, e.extended(c))
 	case isDeclared && !matches && lifetime > 0:
 		e.find(ruleLifetime, c, fmt.Sprintf("the token lives for %s, declared were %s", Rough(c.asked()), Rough(declared)))
@@ -177,7 +176,7 @@ func (e *examination) checkLifetime(c *candidate) {
 
 func (e *examination) extended(c *candidate) string {
 	text := fmt.Sprintf("the token lives for %s", Rough(c.lifetime()))
-	if !c.warnAfter.IsZero() {
+	if c.isExtended() {
 		text += fmt.Sprintf(", though %s was asked for and the kubelet rotates by that", Rough(c.asked()))
 	}
 	return text

