@@ -36,15 +36,16 @@ const (
 	agentLife = 6 * time.Hour // of what the agent gives
 )
 
-// provider is when awspodid.Provider fetches credentials. Those of STS are
-// first refreshed at any time of their life; the agent would give the same again.
+// provider is when awspodid.Provider fetches STS's credentials: the first ones
+// are refreshed at any time of their life.
 func provider(life time.Duration) refresher {
 	r := window(life)
-	r.early = life == stsLife
+	r.early = true
 	return r
 }
 
-// window is the same without that: always in the SDK's advisory window.
+// window is when it fetches the agent's, which would give the same again: always
+// in the first half of the SDK's advisory window.
 func window(life time.Duration) refresher {
 	width := time.Hour
 	if life <= 90*time.Minute {

@@ -142,9 +142,9 @@ func (s *show) credentials() {
 	var panels []panel
 	pods := s.large / 5
 	for _, life := range []time.Duration{stsLife, agentLife} {
-		all := []client{{"the SDK's CredentialsCache", cache(life).run}, {"podtoken", provider(life).run}}
+		all := []client{{"the SDK's CredentialsCache", cache(life).run}, {"podtoken", window(life).run}}
 		if life == stsLife {
-			all = append(all, client{"always in the advisory window", window(life).run})
+			all = []client{all[0], {"podtoken", provider(life).run}, {"always in the advisory window", window(life).run}}
 		}
 		for _, c := range all {
 			name := fmt.Sprintf("AWS credentials of %.0f h", life.Hours())
