@@ -89,6 +89,7 @@ func (s story) real(t *testing.T, pods int, run realProgram) *Party {
 		pause(ctx, s.length)
 		cancel()
 		all.Wait()
+		time.Sleep(time.Minute) // a LifetimeWatcher's last request does not heed its context
 	})
 	return p
 }

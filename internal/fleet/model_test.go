@@ -65,14 +65,14 @@ func TestModelsDoAsTheRealCode(t *testing.T) {
 		{"sessions that start together", clients[0], steady.lasting(6 * time.Hour), 300},
 		{"sessions in an outage", clients[0], outage, 300},
 		{"sessions in a rolling restart", clients[0], restart, 300},
-		{"watchers that start together", clients[1], steady.lasting(5 * time.Hour), 100},
-		{"watchers in an outage", clients[1], outage, 200},
+		{"watchers that start together", clients[1], steady.lasting(5 * time.Hour), 200},
+		{"watchers in an outage", clients[1], outage, 400},
 		{"timers in an outage", clients[2], outage.lasting(200 * time.Minute), 100},
 		{"timers in a rolling restart", clients[2], restart.lasting(4 * time.Hour), 100},
 		{"tokens that were read once", clients[3], steady.lasting(2 * time.Hour), 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if underRace {
+			if underRace && c.client.name != clients[1].name { // whose retries in an outage differ much from pod to pod
 				c.pods /= 2
 			}
 			t.Parallel()
