@@ -33,6 +33,8 @@ func fuzzSeeds(t testing.TB) (seeds []string) {
 		sign(t, now, map[string]any{"aud": []string{"a", audience}, "kubernetes.io": bound}),
 		sign(t, now, map[string]any{"exp": bubbleStart + 365*86400, "kubernetes.io": extended}),
 		sign(t, now, map[string]any{"aud": audience}))
+	parts := strings.Split(sign(t, map[string]any{"exp": bubbleStart - 3600}), ".")
+	seeds = append(seeds, parts[0]+"."+parts[1]+"."+parts[1]) // the issuer's address is in the signature too
 	for _, members := range []string{
 		`"exp":1`, `"\u0065xp":1`, `"EXP":1`, `"ſub":""`, `"x":[{"a":1,"a":2}]`, `"kubernetes.io":{"pod":{"name":"a","uid":"b"},"warnafter":1e9}`,
 		`"a":"\ud800\"\\","b":-1.5e-3,"c":[true,false,null]`,
@@ -101,7 +103,9 @@ func readFuzzed(t *testing.T, path, content string) {
 		oneLine(t, text)
 		require.Less(t, len(text), 2000)
 		if len(content) >= 40 && isOneWord(content) {
-			require.Empty(t, leak(text, content))
+			// Each part as it is written, and not decoded: a fuzzer copies the claims, of which a message
+			// shows some, into the signature.
+			require.Empty(t, leak(text, strings.Split(content, ".")...))
 		}
 		return
 	}
