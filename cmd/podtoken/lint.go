@@ -116,7 +116,7 @@ type lintRun struct {
 	linter   *lint.Linter
 	out      printer
 	sys      system
-	bar      *progress
+	bar      *fileBar
 	failOn   lint.Level
 	findings int // of that level or a worse one
 	failed   bool
@@ -132,7 +132,7 @@ func (r *lintRun) file(name string) {
 	r.bar = nil
 	r.linter.Progress = nil
 	if r.sys.progress {
-		r.bar = newProgress(r.sys.stderr, oneLine(displayed(name)), size)
+		r.bar = newFileBar(r.sys.stderr, oneLine(displayed(name)), size)
 		r.linter.Progress = r.bar.update
 		defer r.bar.clear()
 	}
@@ -169,10 +169,10 @@ func (r *lintRun) status() int {
 	return exitGood
 }
 
-// open also returns the size, 0 where it is not known.
+// open also returns the size, -1 where it is not known.
 func open(name string, sys system) (io.ReadCloser, int64, error) {
 	if name == "-" {
-		return io.NopCloser(sys.stdin), 0, nil
+		return io.NopCloser(sys.stdin), -1, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -184,6 +184,9 @@ func open(name string, sys system) (io.ReadCloser, int64, error) {
 	}
 	if err != nil {
 		return nil, 0, errors.Join(named(err), file.Close())
+	}
+	if !info.Mode().IsRegular() || info.Size() == 0 { // a pipe; a file of the kernel
+		return file, -1, nil
 	}
 	return file, info.Size(), nil
 }

@@ -26,10 +26,7 @@ const barSteps = 1000
 func newSoakView(sys system) *soakView {
 	v := &soakView{w: sys.stderr}
 	if sys.progress {
-		v.bar = progressbar.NewOptions(barSteps,
-			progressbar.OptionSetWriter(sys.stderr), progressbar.OptionSetWidth(barColumns), progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetElapsedTime(false), progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionClearOnFinish(),
-		)
+		v.bar = newBar(sys.stderr, barSteps, progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionClearOnFinish())
 	}
 	return v
 }
@@ -51,7 +48,6 @@ func (v *soakView) status() func(soak.Status) {
 }
 
 const (
-	barColumns   = 16
 	besides      = 12 // columns of the bar's frame and its percentage
 	usualColumns = 80
 )

@@ -26,12 +26,7 @@ func (b *rotationBar) show(next *followed, now time.Time) {
 	if b.of != next || !b.due.Equal(next.due) {
 		b.clear()
 		b.of, b.due = next, next.due
-		b.bar = progressbar.NewOptions64(max(int64(next.due.Sub(next.issued)/time.Second), 1),
-			progressbar.OptionSetWriter(b.w),
-			progressbar.OptionSetWidth(progressWidth),
-			progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetElapsedTime(false),
-		)
+		b.bar = newBar(b.w, max(int64(next.due.Sub(next.issued)/time.Second), 1))
 	}
 	left := next.due.Sub(now)
 	b.bar.Describe("next rotation of " + next.path + " in " + doctor.Rough(max(left, 0)))

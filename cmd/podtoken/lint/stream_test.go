@@ -185,11 +185,12 @@ func TestLargeLists(t *testing.T) {
 		"an item of megabytes":            {"items:\n" + item + text(huge) + item + "kind: List\n", 2, 0},
 		"an item that is too large":       {"items:\n" + item + text(9<<20) + item + item + "kind: List\n---\n" + secretYAML, 4, 1},
 		"a broken item":                   {"items:\n" + item + text(5<<18) + "- a: b: c\n" + item + "kind: List\n", 2, 1},
+		"another list after the items":    {"items:\n" + large + "kind: List\nothers:\n" + item + "---\n" + secretYAML, 201, 0},
 		"items that are no list":          {"items:\n  " + strings.ReplaceAll(text(9<<20), "- ", "  ") + "---\n" + secretYAML, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, errs := lintAll(&lint.Linter{}, c.text)
-			assert.Len(t, found, c.found)
+			assert.Equal(t, c.found, len(found))
 			assert.Len(t, errs, c.errs)
 			lines := strings.Split(c.text, "\n")
 			for _, f := range found {

@@ -58,18 +58,18 @@ func startContainerd() (*containerd, error) {
 	if err := c.process.Until(func() error { _, err := c.ctr("version"); return err }); err != nil {
 		return nil, err
 	}
-	for image, program := range map[string]string{readerImage: "reader", pauseImage: "pause"} {
-		if err := c.load(image, program); err != nil {
+	for _, image := range []string{readerImage, pauseImage} {
+		if err := c.load(image); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// load puts the image of one of our programs where the kubelet finds it.
-func (c *containerd) load(image, program string) error {
-	file := filepath.Join(c.dir, program+".tar")
-	if err := writeImage(image, program, file); err != nil {
+// load puts an image where the kubelet finds it.
+func (c *containerd) load(image string) error {
+	file := filepath.Join(c.dir, filepath.Base(programs[image])+".tar")
+	if err := writeImage(image, file); err != nil {
 		return err
 	}
 	_, err := c.ctr("images", "import", "--snapshotter=native", file)

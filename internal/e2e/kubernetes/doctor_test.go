@@ -21,7 +21,7 @@ import (
 // its tokens, and of a good one nothing.
 func TestDoctorInRealPods(t *testing.T) {
 	n := requireNode(t)
-	require.NoError(t, n.loadDoctor())
+	require.NoError(t, n.containerd.load(doctorImage))
 	app := newAccount(t)
 	app.publishRoot(t)
 	t.Cleanup(func() { n.empty(t, app) })
@@ -142,7 +142,7 @@ func TestDoctorInRealPods(t *testing.T) {
 // if it has been there before: so one that is restarted has no evidence again.
 func TestDoctorSeesThatARotationWasCrossed(t *testing.T) {
 	n := requireNode(t)
-	require.NoError(t, n.loadDoctor())
+	require.NoError(t, n.containerd.load(doctorImage))
 	app := newAccount(t)
 	t.Cleanup(func() { n.empty(t, app) })
 	p := &patient{name: "crossing", node: n, account: app, arguments: []string{"--watch"}}

@@ -10,24 +10,32 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/podtoken/podtoken/internal/e2e/bed"
 )
 
 // The images of the pods. They come from no registry: each holds one static
-// program of this module.
+// program.
 const (
 	readerImage = "podtoken.test/reader:e2e"
 	pauseImage  = "podtoken.test/pause:e2e"
-
-	modulePath = "github.com/podtoken/podtoken/internal/e2e/kubernetes/"
+	doctorImage = "podtoken.test/podtoken:e2e" // the podtoken command as it is released
 )
 
-// writeImage builds a program of this module and writes an image with nothing
-// but it, in the format of docker save.
-func writeImage(name, program, file string) error {
-	binary, err := bed.Build(".", modulePath+program, program, "CGO_ENABLED=0")
+// programs are the folders of the images' programs.
+var programs = map[string]string{
+	readerImage: "reader",
+	pauseImage:  "pause",
+	doctorImage: filepath.Join("..", "..", "..", "cmd", "podtoken"),
+}
+
+// writeImage builds an image's program and writes an image with nothing but
+// it, in the format of docker save.
+func writeImage(name, file string) error {
+	folder := programs[name]
+	binary, err := bed.Build(folder, ".", filepath.Base(folder), "CGO_ENABLED=0")
 	if err != nil {
 		return err
 	}
