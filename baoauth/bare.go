@@ -39,7 +39,6 @@ type bareClient struct {
 	of        *api.Client
 	address   string
 	namespace string
-	timeout   time.Duration
 	limiter   *rate.Limiter
 	client    *api.Client
 }
@@ -48,7 +47,7 @@ type bareClient struct {
 type bareCache struct{ last atomic.Pointer[bareClient] }
 
 func (b *bareCache) get(c *api.Client) (*api.Client, error) {
-	want := bareClient{of: c, address: c.Address(), namespace: c.Namespace(), timeout: c.ClientTimeout(), limiter: c.Limiter()}
+	want := bareClient{of: c, address: c.Address(), namespace: c.Namespace(), limiter: c.Limiter()}
 	if last := b.last.Load(); last != nil {
 		want.client = last.client
 		if *last == want {
@@ -57,6 +56,7 @@ func (b *bareCache) get(c *api.Client) (*api.Client, error) {
 	}
 	config := c.CloneConfig() // with an http.Client of its own
 	config.Address, config.AgentAddress = want.address, ""
+	config.Timeout = 0 // see within
 	config.MaxRetries, config.DisableRedirects = 0, true
 	config.HttpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	config.HttpClient.Transport = &bounded{config.HttpClient.Transport}
@@ -89,6 +89,18 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 // ownRequest marks the context of a session's own requests, which its
 // transport lets pass as they are.
 type ownRequest struct{}
+
+// patient marks the context of what Run does, which bounds it by itself: in the
+// end for longer than a client waits, whose default is a minute.
+type patient struct{}
+
+// within bounds what is done with c's bareClient as c itself would.
+func within(ctx context.Context, c *api.Client) (context.Context, context.CancelFunc) {
+	if timeout := c.ClientTimeout(); timeout > 0 && ctx.Value(patient{}) == nil {
+		return context.WithTimeout(ctx, timeout)
+	}
+	return context.WithCancel(ctx)
+}
 
 // send makes one request with token, or without one, and with the headers that
 // c has now. An error is the client's *api.ResponseError or that of the
@@ -125,7 +137,8 @@ func (b *bareCache) attempt(ctx context.Context, c *api.Client, method, path, to
 			return answer{}, err
 		}
 	}
-	ctx = context.WithValue(ctx, ownRequest{}, true)
+	ctx, cancel := within(context.WithValue(ctx, ownRequest{}, true), c)
+	defer cancel()
 	// Nothing else shows the headers of a refusal in both libraries.
 	resp, err := bare.RawRequestWithContext(ctx, r) // deprecated in Vault's client only
 	var a answer

@@ -3,6 +3,7 @@
 package baoauth_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -89,7 +90,7 @@ func TestNoAnswerMakesASessionBusyOrGiveUp(t *testing.T) {
 						assert.Less(t, b.log.lines(), 20, "each reason is told once")
 					}
 					b.server.SetFault(nil)
-					time.Sleep(6*time.Minute + time.Second) // the longest wait for an answer, and twice the longest average pause
+					time.Sleep(6*time.Minute + time.Second) // more than the longest wait and pause after it, and than the longest pause of all
 					synctest.Wait()
 					assert.NoError(t, b.session.Ready(t.Context()))
 					assert.NoError(t, read(b.session.Client))
@@ -143,18 +144,54 @@ func TestWhoeverGetsNoAnswerWaitsForLonger(t *testing.T) {
 		return failures
 	}
 	synctest.Test(t, func(t *testing.T) {
-		// An attempt each minute and a half, and a minute's wait between.
+		// An attempt each minute and a half, and two and a half minutes' wait between.
 		const hours = 100
 		assert.InDelta(t, hours*3600/90, attempts(t, &baoauthtest.Fault{Status: 503}), hours*3600/90/5)
-		assert.InDelta(t, hours*3600/150, attempts(t, &baoauthtest.Fault{Hang: true}), hours*3600/150/5)
+		assert.InDelta(t, hours*3600/240, attempts(t, &baoauthtest.Fault{Hang: true}), hours*3600/240/5)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, hour)
-		b.server.SetLatency(func(*http.Request) time.Duration { return 50 * time.Second })
-		b.run()
-		time.Sleep(10 * time.Minute)
-		assert.NoError(t, b.session.Ready(t.Context()), "the first attempt waits for 30 seconds, others for longer")
-	})
+	for name, slow := range map[string]struct{ client, answer, within time.Duration }{
+		"a proxy's queue":                         {time.Minute, 50 * time.Second, 10 * time.Minute},
+		"a queue beyond the client's own timeout": {time.Minute, 2 * time.Minute, 15 * time.Minute},
+		"a client whose timeout is short":         {5 * time.Second, 20 * time.Second, 10 * time.Minute},
+		"a short timeout and a queue of minutes":  {5 * time.Second, 2 * time.Minute, 25 * time.Minute},
+		"a client without a timeout":              {0, 2 * time.Minute, 15 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t, hour)
+				b.session.Client.SetClientTimeout(slow.client)
+				b.server.SetLatency(func(*http.Request) time.Duration { return slow.answer })
+				b.run()
+				time.Sleep(slow.within)
+				assert.NoError(t, b.session.Ready(t.Context()), "the first attempt waits for 30 seconds or as the client does, others for longer")
+				assert.Equal(t, slow.client, b.session.Client.ClientTimeout(), "nothing on the client is changed")
+				before := b.session.Stats().Failures[baoauth.Unreachable]
+				time.Sleep(12 * time.Hour)
+				assert.Equal(t, before, b.session.Stats().Failures[baoauth.Unreachable], "whoever knows how long it takes gives up no request")
+			})
+		})
+	}
+}
+
+// Whoever calls Login waits for as long as the client is told to.
+func TestLoginThatIsCalledKeepsTheClientsTimeout(t *testing.T) {
+	for name, method := range map[string]func(*bed) api.AuthMethod{
+		"this package's method":    func(b *bed) api.AuthMethod { return b.method },
+		"another package's method": func(b *bed) api.AuthMethod { return byHand{b} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed(t, hour)
+				b.server.SetFault(func(*http.Request) *baoauthtest.Fault { return &baoauthtest.Fault{Hang: true} })
+				b.session.Method = method(b)
+				b.session.Client.SetClientTimeout(7 * time.Second)
+				b.session.Client.SetMaxRetries(0)
+				start := time.Now()
+				assert.ErrorIs(t, b.session.Login(t.Context()), context.DeadlineExceeded)
+				assert.Equal(t, 7*time.Second, time.Since(start))
+			})
+		})
+	}
 }
 
 func TestOutageShorterThanTheLeaseIsNotSeen(t *testing.T) {

@@ -185,7 +185,9 @@ func (s *Session) loginOther(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	secret, err := s.Method.Login(context.WithValue(ctx, ownRequest{}, true), client)
+	ctx, cancel := within(context.WithValue(ctx, ownRequest{}, true), s.Client)
+	defer cancel()
+	secret, err := s.Method.Login(ctx, client)
 	if err == nil {
 		err = checkAuth(secret)
 	}

@@ -16,8 +16,10 @@ const (
 	revokeWithin = 5 * time.Second // at the end of Run
 
 	// How long a request waits for its answer: for the first time, at the
-	// longest after others that got none, and at the least while a lease runs out.
-	firstWait, longestWait, leastWait = 30 * time.Second, time.Minute, 5 * time.Second
+	// longest after others that got none, and at the least while a lease runs
+	// out. The longest is more than the minute and a half for which OpenBao and
+	// Vault let a request wait; see docs/fleet.md.
+	firstWait, longestWait, leastWait = 30 * time.Second, 150 * time.Second, 5 * time.Second
 )
 
 var errRunning = errors.New("vaultauth: Session.Run is already running" + wrongFields)
@@ -37,7 +39,8 @@ func (s *Session) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer s.end(ctx)
-	r := &run{Session: s, alike: true, patience: firstWait, soon: newPauses(soon), dark: newPauses(dark), slow: newPauses(slow), died: newPauses(died)}
+	r := &run{Session: s, alike: true, soon: newPauses(soon), dark: newPauses(dark), slow: newPauses(slow), died: newPauses(died)}
+	r.answered(0)
 	r.adopt()
 	if r.do == login && s.Splay > 0 {
 		r.next(login, time.Now().Add(part(s.Splay, s.uniform())))
@@ -162,7 +165,12 @@ func (r *run) anotherToken(ctx context.Context) bool {
 	return err == nil && (r.tried == nil || token.Raw() != r.tried.Raw())
 }
 
-// timeout bounds one request, so that one that hangs does not take the rest
+// bound bounds one request.
+func (r *run) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(ctx, patient{}, true), r.timeout())
+}
+
+// timeout is for how long, so that a request that hangs does not take the rest
 // of the lease with it.
 func (r *run) timeout() time.Duration {
 	if l := r.current.Load(); l != nil && time.Now().Before(l.end()) {
@@ -185,7 +193,7 @@ func (r *run) login(ctx context.Context) {
 		r.adopt()
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, r.timeout())
+	bound, cancel := r.bound(ctx)
 	defer cancel()
 	start := time.Now()
 	var a answer
@@ -204,7 +212,7 @@ func (r *run) login(ctx context.Context) {
 		if before != nil {
 			r.endure() // it lived until its planned end
 		}
-		r.answered()
+		r.answered(time.Since(start))
 		r.dark.reset()
 		r.slow.reset()
 		r.loggedIn(a, start, r.why(before))
@@ -270,7 +278,7 @@ func (r *run) renew(ctx context.Context) {
 	if r.allow(ctx) != nil {
 		return
 	}
-	bound, cancel := context.WithTimeout(ctx, r.timeout())
+	bound, cancel := r.bound(ctx)
 	defer cancel()
 	start := time.Now()
 	a, err := r.bare.send(bound, r.loginClient(), http.MethodPut, "auth/token/renew-self", l.token, map[string]int{"increment": 0})
@@ -324,14 +332,19 @@ func latestOf(a, b time.Time) time.Time {
 	return a
 }
 
-// answered forgets what only a server in trouble needs.
-func (r *run) answered() {
+// answered forgets what only a server in trouble needs. How long it took to
+// answer is remembered: next time it may take as long again.
+func (r *run) answered(took time.Duration) {
 	r.soon.reset()
-	r.patience = firstWait
+	first := firstWait
+	if own := r.Client.ClientTimeout(); own > 0 {
+		first = min(first, own)
+	}
+	r.patience = min(max(2*took, first), longestWait)
 }
 
 func (r *run) renewed(old, l *lease) {
-	r.answered()
+	r.answered(time.Since(l.start))
 	r.endure()
 	r.mu.Lock()
 	if r.current.CompareAndSwap(old, l) {
