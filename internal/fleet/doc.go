@@ -7,9 +7,9 @@
 //
 //	go test -run TestFigures -timeout 20m -v ./internal/fleet -write
 //
-// That takes two minutes, writes docs/fleet*.svg and docs/fleet.json, and prints
-// the table of docs/fleet.md. With -size 100000 there are that many pods, and
-// it takes some times as long.
+// That takes two minutes, and writes docs/fleet*.svg, docs/fleet.json and the
+// tables of docs/fleet.md, to which a test holds the code. With -size there are
+// so many modelled pods.
 //
 // # The server
 //

@@ -112,7 +112,7 @@ func legend(all draw.Canvas, style draw.TextStyle, p panel) {
 		all.FillText(style, vg.Point{X: at.X + 27, Y: at.Y}, e.label)
 		at.X += 45 + style.Width(e.label)
 	}
-	all.FillText(style, vg.Point{X: at.X, Y: at.Y}, "up: multiples of an even load")
+	all.FillText(style, vg.Point{X: at.X, Y: at.Y}, "up: requests as multiples of the even load")
 }
 
 // dashes are those of the line at a level.

@@ -5,9 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"image/color"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	write = flag.Bool("write", false, "write docs/fleet*.svg and docs/fleet.json")
+	write = flag.Bool("write", false, "write docs/fleet*.svg, docs/fleet.json and the tables of docs/fleet.md")
 	size  = flag.Int("size", 100_000, "how many modelled pods use podtoken in the figures; of the others there are a tenth")
 )
 
@@ -130,7 +130,7 @@ func (s *show) trouble(name string, st story, file, title string) {
 
 func (s *show) deep() {
 	var panels []panel
-	pods := min(s.others, 1000)
+	pods := min(s.others, few)
 	for _, c := range []client{clients[0], {"a session that asks as often as ever", hasty.run}, clients[1], clients[2]} {
 		p := s.played("outage, deep queue", deepOutage, c, pods)
 		panels = append(panels, aroundTrouble(fmt.Sprintf("%s, %s pods", c.name, grouped(pods)), p, pods))
@@ -174,9 +174,15 @@ func (s *show) write() {
 	text, err := json.MarshalIndent(s.results, "", "\t")
 	require.NoError(s, err)
 	require.NoError(s, os.WriteFile(filepath.Join(s.dir, "fleet.json"), append(text, '\n'), 0o644))
-	var b strings.Builder
-	require.NoError(s, table(&b, s.results))
-	s.Log("\n" + b.String())
+	tables := map[string]string{"stories": table(s.results)}
+	s.Log("\n" + tables["stories"])
+	if *write {
+		maps.Copy(tables, limits())
+		page := filepath.Join(s.dir, "fleet.md")
+		old, err := os.ReadFile(page)
+		require.NoError(s, err)
+		require.NoError(s, os.WriteFile(page, []byte(withTables(s.T, string(old), tables)), 0o644))
+	}
 }
 
 // grouped writes a number with its thousands apart.

@@ -24,6 +24,15 @@ func newLoad(length time.Duration) *Load {
 
 func (l *Load) length() time.Duration { return time.Duration(len(l.Asked)) * time.Second }
 
+// Renewals are the requests that are no logins.
+func (l *Load) Renewals() []uint32 {
+	counts := make([]uint32, len(l.Asked))
+	for i, n := range l.Asked {
+		counts[i] = n - l.Logins[i]
+	}
+	return counts
+}
+
 func add[T int32 | uint32](counts []T, at time.Duration, n T) {
 	if i := int(at / time.Second); i < len(counts) {
 		counts[i] += n

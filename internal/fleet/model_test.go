@@ -63,7 +63,9 @@ func TestModelsDoAsTheRealCode(t *testing.T) {
 		pods   int
 	}{
 		{"sessions that start together", clients[0], steady.lasting(6 * time.Hour), 300},
+		{"sessions past their max TTL", clients[0], steady.lasting(30 * time.Hour), 150},
 		{"sessions in an outage", clients[0], outage, 300},
+		{"sessions after an outage of an hour, before a queue of two minutes", clients[0], outage.down(time.Hour).queueing(deep).lasting(280 * time.Minute), 300},
 		{"sessions in a rolling restart", clients[0], restart, 300},
 		{"watchers that start together", clients[1], steady.lasting(5 * time.Hour), 200},
 		{"watchers in an outage", clients[1], outage, 400},

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -21,6 +20,9 @@ type Result struct {
 	Mean         float64 `json:"mean"`
 	BusiestMin   float64 `json:"busiest_minute"`
 	BusiestSec   float64 `json:"busiest_second"`
+	Logins       float64 `json:"logins"` // those of the mean
+	LoginsMin    float64 `json:"logins_busiest_minute"`
+	RenewalRatio float64 `json:"renewals_ratio"`  // busiest minute and mean of the others; 0: there are none
 	Ratio        float64 `json:"ratio"`           // busiest minute and mean
 	Noise        float64 `json:"ratio_of_chance"` // that of pods which choose their times at random
 	Failed       float64 `json:"failed"`          // requests, per pod
@@ -41,14 +43,18 @@ func (s story) judged() Span {
 // result sums up a party's load.
 func (s story) result(name, client string, pods int, isReal bool, p *Party) Result {
 	in := s.judged()
-	minutes := sums(p.Load.Asked, in, 60)
+	minutes, logins, renewals := sums(p.Load.Asked, in, 60), sums(p.Load.Logins, in, 60), sums(p.Load.Renewals(), in, 60)
 	r := Result{
 		Story: name, Client: client, Pods: pods, Real: isReal, Hours: s.length.Hours(), Capacity: p.Capacity,
 		Mean: mean(minutes) / 60, BusiestMin: most(minutes) / 60, BusiestSec: most(sums(p.Load.Asked, in, 1)),
+		Logins: mean(logins) / 60, LoginsMin: most(logins) / 60,
 		Failed: sum(sums(p.Load.Failed, in, 1)) / float64(pods), Wasted: sum(sums(p.Load.Wasted, in, 1)) / float64(pods),
 		Without: most(sums(p.Load.Without(), in, 1)), RecoveryTime: s.recovery(p),
 	}
 	r.Ratio = r.BusiestMin / r.Mean
+	if most(renewals) > 0 {
+		r.RenewalRatio = most(renewals) / mean(renewals)
+	}
 	r.Noise = byChance(mean(minutes), len(minutes))
 	return r
 }
@@ -79,16 +85,15 @@ func byChance(mean float64, windows int) float64 {
 	return k / mean
 }
 
-// table writes results as Markdown.
-func table(w io.Writer, results []Result) error {
-	text := "| story | client | pods | mean/s | busiest minute/s | ratio | of chance | busiest second | failed per pod | wasted per pod | without a token | recovered |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+// table is results as Markdown.
+func table(results []Result) string {
+	text := "| story | client | pods | mean/s | busiest minute/s | ratio | of chance | renewals alone | logins: mean/s | busiest minute/s | busiest second | failed per pod | wasted per pod | without a token | recovered |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, r := range results {
-		text += fmt.Sprintf("| %s | %s | %s | %.4g | %.4g | %.2f | %.2f | %.0f | %.3g | %.3g | %.0f | %s |\n",
-			r.Story, r.Client, r.of(), r.Mean, r.BusiestMin, r.Ratio, r.Noise, r.BusiestSec, r.Failed, r.Wasted, r.Without, r.recovered())
+		text += fmt.Sprintf("| %s | %s | %s | %.4g | %.4g | %.2f | %.2f | %s | %s | %s | %.0f | %.3g | %.3g | %s | %s |\n",
+			r.Story, r.Client, r.of(), r.Mean, r.BusiestMin, r.Ratio, r.Noise, r.renewals(), r.logins(r.Logins), r.logins(r.LoginsMin), r.BusiestSec, r.Failed, r.Wasted, r.without(), r.recovered())
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return text
 }
 
 func (r Result) of() string {
@@ -98,12 +103,39 @@ func (r Result) of() string {
 	return fmt.Sprintf("%d, modelled", r.Pods)
 }
 
-func (r Result) recovered() string {
-	switch {
-	case r.Capacity == 0: // without a limit there is nothing to recover from
+func (r Result) renewals() string {
+	if r.RenewalRatio == 0 {
 		return "–"
-	case r.RecoveryTime < 0:
+	}
+	return fmt.Sprintf("%.2f", r.RenewalRatio)
+}
+
+// logins is a rate of them, if the requests are not for AWS credentials.
+func (r Result) logins(rate float64) string {
+	if r.Capacity == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g", rate)
+}
+
+func (r Result) without() string {
+	if r.Capacity == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f", r.Without)
+}
+
+func (r Result) recovered() string {
+	if r.Capacity == 0 { // without a limit there is nothing to recover from
+		return "–"
+	}
+	return inWords(r.RecoveryTime)
+}
+
+// inWords is a recovery's time.
+func inWords(seconds float64) string {
+	if seconds < 0 {
 		return "never"
 	}
-	return (time.Duration(r.RecoveryTime) * time.Second).String()
+	return (time.Duration(seconds) * time.Second).String()
 }

@@ -30,11 +30,13 @@ const (
 	leastWait = 5 * time.Second
 )
 
-// asIs is the session's. Hasty asks more often and does not learn to wait,
-// which is the end of a server that lets requests wait for longer than it does.
+// asIs is the session's. Impatient never waits for more than a client does by
+// default. Hasty asks more often too, and does not learn to wait, which is the
+// end of a server that lets requests wait for longer than it does.
 var (
-	asIs  = schedule{rarest: 90 * time.Second, wait: time.Minute}
-	hasty = schedule{rarest: 30 * time.Second, wait: firstWait}
+	asIs      = schedule{rarest: 90 * time.Second, wait: 150 * time.Second}
+	impatient = schedule{rarest: 90 * time.Second, wait: time.Minute}
+	hasty     = schedule{rarest: 30 * time.Second, wait: firstWait}
 )
 
 // lease is what the pod knows of its token.
@@ -46,7 +48,7 @@ func (l lease) capped() bool       { return l.ttl < l.full }
 
 func (sc schedule) run(p *pod) {
 	s := &session{pod: p, schedule: sc, at: p.now, alike: true}
-	s.answered()
+	s.answered(0)
 	for p.sleepUntil(s.at) && s.act() {
 	}
 }
@@ -110,7 +112,7 @@ func (s *session) postpone(at time.Duration) {
 // plan follows an answer that gave a lease.
 func (s *session) plan() {
 	s.failed = false
-	s.answered()
+	s.answered(s.now - s.lease.start)
 	l := s.lease
 	when, which := s.random.Float64(), s.random.Float64()
 	if l.capped() {
@@ -125,11 +127,13 @@ func (s *session) plan() {
 	if s.alike && which < 1.0/6 {
 		s.do = login
 	}
-	s.at = l.start + part(l.ttl-min(time.Second, l.ttl/4), from+when*(0.85-from))
+	s.at = l.start + part(l.ttl-min(time.Second, l.ttl/4), from+float64(when*(0.85-from))) // converted, lest some processors round it otherwise
 }
 
-// answered forgets what only a server in trouble needs.
-func (s *session) answered() { s.average, s.patience = time.Second, firstWait }
+// answered forgets what only a server in trouble needs, but for how long it took.
+func (s *session) answered(took time.Duration) {
+	s.average, s.patience = time.Second, min(max(2*took, firstWait), s.wait)
+}
 
 func (s *session) timeout() time.Duration {
 	if !s.lease.none() && s.now < s.lease.end() {

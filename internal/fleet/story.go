@@ -46,7 +46,8 @@ const never = time.Duration(1 << 60)
 type story struct {
 	length  time.Duration
 	room    time.Duration
-	ample   bool // the server has all the capacity that anybody can want
+	ample   bool    // the server has all the capacity that anybody can want
+	times   float64 // its capacity in multiples of the even load, if not margin
 	outage  Span
 	start   time.Duration // in which the pods start; if zero, a second
 	restart Span          // in which the pods are replaced, one after the other
@@ -68,8 +69,11 @@ var (
 // party is the server of a story.
 func (s story) party(pods int) *Party {
 	p := &Party{Capacity: capacity(pods), Room: s.room, Outage: s.outage, Load: newLoad(s.length)}
-	if s.ample {
+	switch {
+	case s.ample:
 		p.Capacity = 1e6
+	case s.times > 0:
+		p.Capacity = s.times * meanLoad(pods)
 	}
 	return p
 }
@@ -87,6 +91,28 @@ func (s story) lives(pods int, uniform func(from, to time.Duration) time.Duratio
 		}
 	}
 	return lives
+}
+
+// down is the story with an outage of d; if that is zero, with none, and then
+// all pods start in the same second. It is played for five hours after it.
+func (s story) down(d time.Duration) story {
+	if s.outage, s.start = (Span{trouble.From, trouble.From + d}), period; d == 0 {
+		s.outage, s.start = Span{}, 0
+	}
+	s.length = trouble.From + d + 5*time.Hour
+	return s
+}
+
+// queueing is the story with a server that lets requests wait for so long.
+func (s story) queueing(room time.Duration) story {
+	s.room = room
+	return s
+}
+
+// with is the story with a server of so many times the even load.
+func (s story) with(times float64) story {
+	s.times = times
+	return s
 }
 
 // lasting is the story up to a time.
