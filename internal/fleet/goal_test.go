@@ -10,6 +10,23 @@ import (
 // goal is what the busiest minute after two periods may be of the mean.
 const goal = 1.5
 
+func TestGoalIsJudgedFromTwoPeriodsOrFromTheTroubleToTheEnd(t *testing.T) {
+	p := &Party{Capacity: 1, Load: newLoad(twoDays)}
+	for i := range p.Load.Asked {
+		p.Load.Asked[i] = 1
+	}
+	at := func(d time.Duration) int { return int(d / time.Second) }
+	p.Load.Asked[at(2*period)-1] = 1000
+	assert.InDelta(t, 1, steady.result("", "", 1, false, p).Ratio, 1e-9, "the second before")
+	p.Load.Asked[at(2*period)] = 61
+	assert.InDelta(t, 2, steady.result("", "", 1, false, p).Ratio, 1e-3, "the first")
+	p.Load.Asked[at(2*period)], p.Load.Asked[at(twoDays)-1] = 1, 121
+	assert.InDelta(t, 3, steady.result("", "", 1, false, p).Ratio, 1e-2, "the last")
+	for _, s := range []story{outage, restart} {
+		assert.Equal(t, Span{trouble.From, s.length}, s.judged())
+	}
+}
+
 // even asserts the goal. Where a minute has so few requests that pods which
 // choose their times at random would miss it, the bound is theirs; then the
 // goal holds for ten minutes in place of one.
