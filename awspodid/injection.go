@@ -76,9 +76,11 @@ func inspect(o *Options) Injection {
 		}
 		in.Variables = append(in.Variables, Variable{v.name, set, value})
 	}
+	var tokens []*tokenfile.Token
 	for _, m := range []Mechanism{WebIdentity, PodIdentity} {
 		if path := env.get(m.file()); path != "" {
-			in.Tokens = append(in.Tokens, inspectToken(o, m, path))
+			file, token := inspectToken(o, m, path)
+			in.Tokens, tokens = append(in.Tokens, file), append(tokens, token)
 		}
 	}
 	switch {
@@ -93,7 +95,7 @@ func inspect(o *Options) Injection {
 		in.Overridden = "AWS_DEFAULT_PROFILE"
 	}
 	in.look(o)
-	in.identify(o)
+	in.identify(o, tokens)
 	return in
 }
 
@@ -126,8 +128,9 @@ func (in *Injection) look(o *Options) {
 }
 
 // inspectToken reads a token with the audience that it should have, and
-// without asking for one where that fails, to say what it has.
-func inspectToken(o *Options, m Mechanism, path string) TokenFile {
+// without asking for one where that fails, to say what it has. The token is nil
+// if it cannot be used even so.
+func inspectToken(o *Options, m Mechanism, path string) (TokenFile, *tokenfile.Token) {
 	t := TokenFile{Mechanism: m, Path: path}
 	if info, err := os.Stat(path); err == nil {
 		t.Modified = info.ModTime()
@@ -136,25 +139,26 @@ func inspectToken(o *Options, m Mechanism, path string) TokenFile {
 	token, err := source.Token(context.Background())
 	if err != nil {
 		t.Err = err
-		token, err = (&tokenfile.Source{Path: path, Audience: tokenfile.AnyAudience, AllowNoExpiry: true}).Token(context.Background())
+		token, err = readAny(path)
 	}
 	if err == nil {
 		t.Audience, t.Subject = token.Audience(), token.Subject()
 		t.IssuedAt, t.Expiry = token.IssuedAt(), token.Expiry()
 	}
-	return t
+	return t, token
 }
 
-// identify finds out whose pod this is.
-func (in *Injection) identify(o *Options) {
-	paths := []string{filepath.Join(o.serviceAccountDir(), "token")}
-	for _, t := range in.Tokens {
-		paths = append(paths, t.Path)
-	}
-	for _, path := range paths {
-		source := &tokenfile.Source{Path: path, Audience: tokenfile.AnyAudience, AllowNoExpiry: true}
-		token, err := source.Token(context.Background())
-		if err != nil {
+// readAny reads a token whoever it is for.
+func readAny(path string) (*tokenfile.Token, error) {
+	return (&tokenfile.Source{Path: path, Audience: tokenfile.AnyAudience, AllowNoExpiry: true}).Token(context.Background())
+}
+
+// identify finds out whose pod this is, by the API server's token and those
+// that were injected, which were read already.
+func (in *Injection) identify(o *Options, injected []*tokenfile.Token) {
+	own, _ := readAny(filepath.Join(o.serviceAccountDir(), "token"))
+	for _, token := range append([]*tokenfile.Token{own}, injected...) {
+		if token == nil {
 			continue
 		}
 		k := token.Kubernetes()
