@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -69,18 +70,18 @@ func (b *board) saw(i int, token string) {
 	}
 }
 
-// wait returns the lags of a round when all have seen their token, or after
-// the longest wait, and how many have not.
-func (b *board) wait(longest time.Duration) (lags []float64, missed int) {
+// wait returns the lags of a round when all have seen their token, after the
+// longest wait or when ctx ends, and how many have not.
+func (b *board) wait(ctx context.Context, longest time.Duration) (lags []float64, missed int) {
 	b.mu.Lock()
 	done, left := b.done, b.left
 	b.mu.Unlock()
 	if left > 0 {
-		timeout := time.NewTimer(longest)
-		defer timeout.Stop()
+		ctx, cancel := context.WithTimeout(ctx, longest)
+		defer cancel()
 		select {
 		case <-done:
-		case <-timeout.C:
+		case <-ctx.Done():
 		}
 	}
 	b.mu.Lock()

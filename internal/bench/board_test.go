@@ -23,7 +23,7 @@ func TestBoardKnowsHowLongEachRotationTookToBeSeen(t *testing.T) {
 			time.Sleep(time.Second)
 			b.saw(1, "other")
 		}()
-		lags, missed := b.wait(time.Minute)
+		lags, missed := b.wait(t.Context(), time.Minute)
 		assert.Equal(t, []float64{1e9, 2e9}, lags)
 		assert.Zero(t, missed)
 	})
@@ -37,14 +37,14 @@ func TestBoardCountsWhoMissedARotation(t *testing.T) {
 		}
 		b.forget(func(i int) bool { return i == 2 })
 		b.saw(0, "new")
-		lags, missed := b.wait(time.Minute)
+		lags, missed := b.wait(t.Context(), time.Minute)
 		assert.Len(t, lags, 1)
 		assert.Equal(t, 1, missed)
 
 		b.expect(1, "newer") // a round later all is well
 		b.saw(0, "newer")    // nobody waits for that
 		b.saw(1, "newer")
-		lags, missed = b.wait(time.Minute)
+		lags, missed = b.wait(t.Context(), time.Minute)
 		assert.Len(t, lags, 1)
 		assert.Zero(t, missed)
 	})
@@ -52,7 +52,7 @@ func TestBoardCountsWhoMissedARotation(t *testing.T) {
 
 func TestBoardWithNobodyToWaitForIsDone(t *testing.T) {
 	b := newBoard(2)
-	lags, missed := b.wait(time.Hour)
+	lags, missed := b.wait(t.Context(), time.Hour)
 	assert.Empty(t, lags)
 	assert.Zero(t, missed)
 }

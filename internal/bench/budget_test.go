@@ -98,5 +98,5 @@ func TestQuickRunEndsWellHoweverSlow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for some seconds")
 	}
-	assert.NoError(t, command([]string{"-quick"}, io.Discard, io.Discard))
+	assert.NoError(t, command(t.Context(), []string{"-quick"}, io.Discard, io.Discard))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -34,11 +35,11 @@ var crowds = []struct {
 const withGoroutines = "goroutines"
 
 // goroutines measures each group at each number of goroutines.
-func (p plan) goroutines(r *Report, place *place) error {
+func (p plan) goroutines(ctx context.Context, r *Report, place *place) error {
 	for _, group := range crowds {
 		g := Growth{With: withGoroutines, Title: group.title}
 		for _, n := range p.Goroutines {
-			rows, err := p.crowd(group.cases(), n, place)
+			rows, err := p.crowd(ctx, group.cases(), n, place)
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func (p plan) goroutines(r *Report, place *place) error {
 }
 
 // crowd measures cases, whose limit is the first, with n goroutines.
-func (p plan) crowd(cases []Case, n int, place *place) ([]Row, error) {
+func (p plan) crowd(ctx context.Context, cases []Case, n int, place *place) ([]Row, error) {
 	all := make([]*series, len(cases))
 	open := make([]*crowd, len(cases))
 	for i, c := range cases {
@@ -66,7 +67,7 @@ func (p plan) crowd(cases []Case, n int, place *place) ([]Row, error) {
 			if round%2 == 1 {
 				i = len(open) - 1 - i
 			}
-			nanos, err := open[i].run()
+			nanos, err := open[i].run(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", open[i].Name, err)
 			}
@@ -114,10 +115,13 @@ func (c *crowd) close() {
 }
 
 // run has some bursts and returns the mean time of an op in nanoseconds.
-func (c *crowd) run() (nanos float64, err error) {
+func (c *crowd) run(ctx context.Context) (nanos float64, err error) {
 	var sum time.Duration
 	bursts := c.bursts()
 	for range bursts {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
 		took, err := c.burst()
 		if err != nil {
 			return 0, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -50,7 +51,7 @@ func named(names ...string) (picked []Case) {
 
 // tokenSizes measures reads of ever longer tokens, up to the longest that is
 // accepted.
-func (p plan) tokenSizes(r *Report, place *place) error {
+func (p plan) tokenSizes(ctx context.Context, r *Report, place *place) error {
 	g := Growth{With: "bytes", Title: "The token's size"}
 	p.Procs = p.Procs[:1]
 	defer func(usual [2]string) { place.tokens = usual }(place.tokens)
@@ -60,7 +61,7 @@ func (p plan) tokenSizes(r *Report, place *place) error {
 			return err
 		}
 		place.tokens = tokens
-		all, err := p.measure(named(bareRead, everyCall, readFile, bareRotated, rotated, parseRead), place)
+		all, err := p.measure(ctx, named(bareRead, everyCall, readFile, bareRotated, rotated, parseRead), place)
 		if err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (p plan) tokenSizes(r *Report, place *place) error {
 }
 
 // sources measures reads that go round many Sources with a file each.
-func (p plan) sources(r *Report, place *place) error {
+func (p plan) sources(ctx context.Context, r *Report, place *place) error {
 	g := Growth{With: "Sources", Title: "The number of Sources, one after another"}
 	p.Procs = p.Procs[:1]
 	for _, n := range p.Sources {
@@ -79,7 +80,7 @@ func (p plan) sources(r *Report, place *place) error {
 		if err != nil {
 			return err
 		}
-		all, err := p.measure([]Case{
+		all, err := p.measure(ctx, []Case{
 			{Name: bareRead, Base: bareRead, Limit: bareRead, Reads: true, setup: round(volumes, bareEach)},
 			{Name: everyCall, Base: bareRead, Limit: bareRead, Reads: true, setup: round(volumes, sourceEach(0))},
 			{Name: loadNow, Base: loadNow, Limit: loadNow, setup: round(volumes, loadEach)},

@@ -45,9 +45,9 @@ func TestCostIsMeasuredAtEachSize(t *testing.T) {
 	p.TokenSizes, p.Sources = []int{2 << 10, 4 << 10}, []int{1, 3}
 	p.Goroutines, p.CrowdRounds = []int{1, 20}, fewest
 	r := &Report{}
-	require.NoError(t, p.tokenSizes(r, place))
-	require.NoError(t, p.sources(r, place))
-	require.NoError(t, p.goroutines(r, place))
+	require.NoError(t, p.tokenSizes(t.Context(), r, place))
+	require.NoError(t, p.sources(t.Context(), r, place))
+	require.NoError(t, p.goroutines(t.Context(), r, place))
 	assert.True(t, usual == place.tokens, "what comes after must have the usual token")
 	require.Len(t, r.Growths, 2+len(crowds))
 	for _, g := range r.Growths {
@@ -121,7 +121,7 @@ func TestLimitOfACrowdIsItsFirst(t *testing.T) {
 		}
 	}
 	p := plan{CrowdRounds: fewest}
-	rows, err := p.crowd(named(loadNow, maxAge), 2, place)
+	rows, err := p.crowd(t.Context(), named(loadNow, maxAge), 2, place)
 	require.NoError(t, err)
 	assert.Equal(t, 1.0, rows[0].OfLimit)
 	assert.Equal(t, loadNow, rows[1].Limit)
@@ -134,7 +134,7 @@ func TestRotationsKeepTheirRate(t *testing.T) {
 	require.NoError(t, err)
 	before := v.token()
 	began := time.Now()
-	_, err = plan{Rate: 50 * time.Millisecond}.rotateFor(v, 60) // three times
+	_, err = plan{Rate: 50 * time.Millisecond}.rotateFor(t.Context(), v, 60) // three times
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
 	assert.False(t, before == v.token(), "an odd number of rotations")

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 var errMissed = errors.New("a budget is missed")
 
 func main() {
-	err := command(os.Args[1:], os.Stdout, os.Stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal does not wait for the tidying up
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
@@ -23,7 +28,7 @@ func main() {
 
 // command runs the benchmarks as args say. Speed alone is never an error,
 // unless -check makes it one.
-func command(args []string, out, progress io.Writer) error {
+func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	fast := flags.Bool("quick", false, "measure for half a minute only, and leave out what takes longer")
@@ -40,7 +45,7 @@ func command(args []string, out, progress io.Writer) error {
 	if err := files.writable(); err != nil {
 		return err // now, and not after ten minutes
 	}
-	r, err := report(*from, *fast, progress)
+	r, err := report(ctx, *from, *fast, progress)
 	if err != nil {
 		return err
 	}
@@ -54,12 +59,12 @@ func command(args []string, out, progress io.Writer) error {
 }
 
 // report measures, or reads what was measured before.
-func report(from string, fast bool, progress io.Writer) (*Report, error) {
+func report(ctx context.Context, from string, fast bool, progress io.Writer) (*Report, error) {
 	switch {
 	case from != "":
 		return load(from)
 	case fast:
-		return run(quick, progress)
+		return run(ctx, quick, progress)
 	}
-	return run(thorough, progress)
+	return run(ctx, thorough, progress)
 }

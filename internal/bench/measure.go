@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -19,23 +20,26 @@ type series struct {
 
 // measure runs all cases at all numbers of procs in turn, round by round:
 // every other round backwards, so that none is always the one after another.
-func (p plan) measure(cases []Case, place *place) ([]*series, error) {
-	all, err := p.prepare(cases, place)
+func (p plan) measure(ctx context.Context, cases []Case, place *place) ([]*series, error) {
+	all, err := p.prepare(ctx, cases, place)
 	defer func() {
 		for _, s := range all {
 			s.close()
 		}
 	}()
 	for round := 0; err == nil && round < p.Rounds; round++ {
-		err = p.round(all, round%2 == 1)
+		err = p.round(ctx, all, round%2 == 1)
 	}
 	return all, err
 }
 
 // prepare sets the cases up, warms them up and counts their allocations.
-func (p plan) prepare(cases []Case, place *place) (all []*series, err error) {
+func (p plan) prepare(ctx context.Context, cases []Case, place *place) (all []*series, err error) {
 	for _, procs := range p.Procs {
 		for _, c := range cases {
+			if ctx.Err() != nil {
+				return all, context.Cause(ctx)
+			}
 			b, err := c.open(place, procs)
 			if err != nil {
 				return all, err
@@ -54,8 +58,11 @@ func (p plan) prepare(cases []Case, place *place) (all []*series, err error) {
 }
 
 // round runs each case once.
-func (p plan) round(all []*series, backwards bool) error {
+func (p plan) round(ctx context.Context, all []*series, backwards bool) error {
 	for i := range all {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if backwards {
 			i = len(all) - 1 - i
 		}

@@ -55,8 +55,11 @@ var objects = []object{
 }
 
 // memory measures each kind.
-func (p plan) memory(r *Report, place *place) error {
+func (p plan) memory(ctx context.Context, r *Report, place *place) error {
 	for _, o := range objects {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		row, err := p.object(o, place)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.name, err)

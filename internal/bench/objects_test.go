@@ -56,7 +56,7 @@ func TestMemoryIsThatOfWhatIsKept(t *testing.T) {
 
 func TestProgramsHaveTheModulesOfWhatTheyUse(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, build(dir, []string{"empty", "tokenfile"}))
+	require.NoError(t, build(t.Context(), dir, []string{"empty", "tokenfile"}))
 	empty, err := inspect("empty", "empty", dir, dir)
 	require.NoError(t, err)
 	ours, err := inspect("tokenfile", "empty", dir, dir)
@@ -66,7 +66,7 @@ func TestProgramsHaveTheModulesOfWhatTheyUse(t *testing.T) {
 	assert.ElementsMatch(t, []string{"podtoken", "github.com/fsnotify/fsnotify", "github.com/golang-jwt/jwt/v5", "golang.org/x/sys"},
 		ours.added(empty))
 	assert.Empty(t, ours.added(ours))
-	assert.ErrorContains(t, build(dir, []string{"nothing"}), "go build of the programs")
+	assert.ErrorContains(t, build(t.Context(), dir, []string{"nothing"}), "go build of the programs")
 }
 
 func TestEachProgramIsMeasuredAfterItsBase(t *testing.T) {
@@ -87,7 +87,7 @@ func TestEachProgramIsMeasuredAfterItsBase(t *testing.T) {
 
 func TestQuickRunSaysWhatItLeavesOut(t *testing.T) {
 	r := &Report{}
-	require.NoError(t, quick.programs(r, nil))
+	require.NoError(t, quick.programs(t.Context(), r, nil))
 	require.Len(t, r.Skipped, 1)
 	assert.Contains(t, r.Skipped[0], "sizes of programs")
 }

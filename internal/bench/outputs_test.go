@@ -16,7 +16,7 @@ import (
 // sample is a report with a row of everything, and no figure twice.
 func sample() *Report {
 	r := within()
-	r.Environment = Environment{Go: "go1.26.8", OS: "linux", Arch: "amd64", Kernel: "6.18.44", CPUs: 2, TokenBytes: 1132, Rounds: 81, Slice: "4ms"}
+	r.Environment = Environment{Go: "go1.26.8", OS: "linux", Arch: "amd64", Kernel: "6.18.44", CPUs: 2, Volume: "/mnt", TokenBytes: 1132, Rounds: 81, Slice: "4ms"}
 	r.Rows = nil
 	for i, c := range cases {
 		for _, procs := range []int{1, 2} {
@@ -93,7 +93,7 @@ func TestOneCommandWritesEveryFile(t *testing.T) {
 		args = append(args, "-"+name, at(name))
 	}
 	var out bytes.Buffer
-	require.NoError(t, command(args, &out, io.Discard))
+	require.NoError(t, command(t.Context(), args, &out, io.Discard))
 
 	read := func(name string) string {
 		text, err := os.ReadFile(at(name))
@@ -121,31 +121,31 @@ func TestWhatCannotBeWrittenIsSaidBeforeMeasuring(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(page, []byte(content), 0o600))
 		var progress bytes.Buffer
-		err := command([]string{"-docs", page}, io.Discard, &progress)
+		err := command(t.Context(), []string{"-docs", page}, io.Discard, &progress)
 		assert.ErrorContains(t, err, "no block of figures", name)
 		assert.Empty(t, progress.String(), "it measured")
 		unchanged, err := os.ReadFile(page)
 		require.NoError(t, err)
 		assert.Equal(t, content, string(unchanged))
 	}
-	err := command([]string{"-json", filepath.Join(dir, "nowhere", "x.json")}, io.Discard, io.Discard)
+	err := command(t.Context(), []string{"-json", filepath.Join(dir, "nowhere", "x.json")}, io.Discard, io.Discard)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestArgumentsThatMeanNothingAreRefused(t *testing.T) {
-	assert.ErrorContains(t, command([]string{"quick"}, io.Discard, io.Discard), `"quick" is no flag`)
-	assert.Error(t, command([]string{"-fast"}, io.Discard, io.Discard))
+	assert.ErrorContains(t, command(t.Context(), []string{"quick"}, io.Discard, io.Discard), `"quick" is no flag`)
+	assert.Error(t, command(t.Context(), []string{"-fast"}, io.Discard, io.Discard))
 }
 
 func TestReportsThatAreNotWholeAreRefused(t *testing.T) {
 	r := sample()
 	r.Rows = r.Rows[1:]
-	err := command([]string{"-from", measured(t, r)}, io.Discard, io.Discard)
+	err := command(t.Context(), []string{"-from", measured(t, r)}, io.Discard, io.Discard)
 	assert.ErrorContains(t, err, bareRead)
 
 	bad := filepath.Join(t.TempDir(), "bad.json")
 	require.NoError(t, os.WriteFile(bad, []byte("{"), 0o600))
-	assert.ErrorContains(t, command([]string{"-from", bad}, io.Discard, io.Discard), "bad.json")
+	assert.ErrorContains(t, command(t.Context(), []string{"-from", bad}, io.Discard, io.Discard), "bad.json")
 }
 
 func TestCheckFailsWhereABudgetIsMissed(t *testing.T) {
@@ -153,27 +153,27 @@ func TestCheckFailsWhereABudgetIsMissed(t *testing.T) {
 	for i := range r.Rows {
 		r.Rows[i].Ratio, r.Rows[i].AllocsPerOp = 0.9, 0
 	}
-	assert.NoError(t, command([]string{"-check", "-from", measured(t, r)}, io.Discard, io.Discard))
+	assert.NoError(t, command(t.Context(), []string{"-check", "-from", measured(t, r)}, io.Discard, io.Discard))
 	for i := range r.Rows {
 		if r.Rows[i].Work == maxAge {
 			r.Rows[i].AllocsPerOp = 1
 		}
 	}
-	assert.ErrorIs(t, command([]string{"-check", "-from", measured(t, r)}, io.Discard, io.Discard), errMissed)
+	assert.ErrorIs(t, command(t.Context(), []string{"-check", "-from", measured(t, r)}, io.Discard, io.Discard), errMissed)
 }
 
 func TestShortTableComparesEachPackage(t *testing.T) {
 	r := sample()
-	r.Refreshes = append(r.Refreshes, Refresh{Work: awsPeerLate, Callers: 1000, Waited: 990, Valid: true})
+	r.Refreshes = append(r.Refreshes, Refresh{Work: awsPeerLate, Callers: 2000, Waited: 1990, Valid: true})
 	text, err := r.summary()
 	require.NoError(t, err)
 	ours, peer := r.row(vaultOurLogin, 1), r.row(vaultPeerLogin, 1)
 	line := lines(string(text), "`vaultauth` `Method.Login`", short(ours.NsPerOp), times(ours.OfLimit),
 		"Vault's own method, made anew: "+short(peer.NsPerOp))
 	assert.Len(t, line, 1)
-	assert.Contains(t, string(text), "1,132 bytes on a tmpfs, 2 cores, Go 1.26; medians of 81")
-	assert.Contains(t, string(text), "990 of 1,000 of the callers of the SDK's cache wait")
-	assert.Contains(t, string(text), "0 of 10 of the callers of `awspodid` wait")
+	assert.Contains(t, string(text), "1,132 bytes in /mnt, 2 cores, Go 1.26; medians of 81")
+	assert.Contains(t, string(text), "1,990 of 2,000 callers of the SDK's cache wait")
+	assert.Contains(t, string(text), "0 of 10 callers of `awspodid` wait")
 }
 
 func TestTimesAreShort(t *testing.T) {

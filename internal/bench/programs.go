@@ -45,21 +45,25 @@ const (
 )
 
 // programs builds them all, twice.
-func (p plan) programs(r *Report, place *place) error {
+func (p plan) programs(ctx context.Context, r *Report, _ *place) error {
 	if p.Quick {
 		r.skip("sizes of programs: linking them takes half a minute")
 		return nil
 	}
-	dir := filepath.Join(place.dir, "programs")
+	dir, err := os.MkdirTemp("", "podtoken") // in memory there may be no room for them
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	plain, stripped := filepath.Join(dir, "plain"), filepath.Join(dir, "stripped")
 	var names []string
 	for _, program := range programs {
 		names = append(names, program.name)
 	}
-	if err := build(plain, names); err != nil {
+	if err := build(ctx, plain, names); err != nil {
 		return err
 	}
-	if err := build(stripped, names, "-ldflags=-s -w"); err != nil {
+	if err := build(ctx, stripped, names, "-ldflags=-s -w"); err != nil {
 		return err
 	}
 	for _, program := range programs {
@@ -69,21 +73,24 @@ func (p plan) programs(r *Report, place *place) error {
 		}
 		r.Programs = append(r.Programs, row)
 	}
-	return os.RemoveAll(dir)
+	return nil
 }
 
 // build compiles programs into dir, with the go command.
-func build(dir string, names []string, flags ...string) error {
+func build(ctx context.Context, dir string, names []string, flags ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), buildTime)
+	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
 	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
 	for _, name := range names {
 		args = append(args, programDir+name)
 	}
-	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // for it to tidy up
+	command.WaitDelay = 10 * time.Second
+	out, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build of the programs, from a folder of this repository: %w: %s", err, out[:min(len(out), 1000)])
 	}

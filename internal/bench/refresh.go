@@ -35,9 +35,9 @@ type Refresh struct {
 }
 
 // refreshes makes all rows.
-func (p plan) refreshes(r *Report, place *place) error {
+func (p plan) refreshes(ctx context.Context, r *Report, place *place) error {
 	for _, late := range refreshes {
-		row, err := p.late(late, place)
+		row, err := p.late(ctx, late, place)
 		if err != nil {
 			return fmt.Errorf("%s: %w", late.name, err)
 		}
@@ -47,7 +47,7 @@ func (p plan) refreshes(r *Report, place *place) error {
 }
 
 // late makes one.
-func (p plan) late(r refresh, place *place) (Refresh, error) {
+func (p plan) late(ctx context.Context, r refresh, place *place) (Refresh, error) {
 	v, err := place.volume()
 	if err != nil {
 		return Refresh{}, err
@@ -57,12 +57,12 @@ func (p plan) late(r refresh, place *place) (Refresh, error) {
 	if err != nil {
 		return Refresh{}, err
 	}
-	if _, err := provider.Retrieve(context.Background()); err != nil {
+	if _, err := provider.Retrieve(ctx); err != nil {
 		return Refresh{}, err
 	}
 	expiry := *agent.expiry.Load()
 	agent.shut.Store(true)
-	hangs, end := agent.await(provider, time.Until(expiry))
+	hangs, end := agent.await(ctx, provider, time.Until(expiry))
 	defer end()
 	if !hangs {
 		return Refresh{Work: r.name, Callers: p.Callers}, nil
@@ -77,8 +77,8 @@ func (p plan) late(r refresh, place *place) (Refresh, error) {
 // await calls for credentials until that makes a request, which hangs, or for
 // as long as most: on a busy machine. What it returns waits for the last of
 // these calls.
-func (a *agent) await(provider aws.CredentialsProvider, most time.Duration) (hangs bool, end func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+func (a *agent) await(ctx context.Context, provider aws.CredentialsProvider, most time.Duration) (hangs bool, end func()) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -18,7 +18,7 @@ func TestWhoWaitsWhileARefreshHangs(t *testing.T) {
 	for _, r := range refreshes {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := p.late(r, newTestPlace(t))
+			got, err := p.late(t.Context(), r, newTestPlace(t))
 			require.NoError(t, err)
 			assert.True(t, got.Valid)
 			assert.Equal(t, r.name, got.Work)

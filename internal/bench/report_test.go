@@ -17,7 +17,7 @@ var hasty = plan{Rounds: fewest, Slice: 100 * time.Microsecond, Allocs: 2, Procs
 
 func TestReportHasEveryRowAndNoToken(t *testing.T) {
 	place := newTestPlace(t)
-	all, err := hasty.measure(cases, place)
+	all, err := hasty.measure(t.Context(), cases, place)
 	require.NoError(t, err)
 	r := &Report{Environment: hasty.environment(place), Rows: rows(all)}
 	r.Refreshes = []Refresh{{Work: awsOurLate, Callers: 8, Waited: 1, Valid: true, Longest: 2e6}, {Work: awsBothLate, Callers: 8}}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -17,13 +19,13 @@ type Rotations struct {
 }
 
 // rotations measures one file at each rate.
-func (p plan) rotations(r *Report, place *place) error {
+func (p plan) rotations(ctx context.Context, r *Report, place *place) error {
 	for _, rate := range p.Rates {
 		volumes, err := place.volumes(1)
 		if err != nil {
 			return err
 		}
-		alone, err := p.rotateFor(volumes[0], rate)
+		alone, err := p.rotateFor(ctx, volumes[0], rate)
 		if err != nil {
 			return err
 		}
@@ -31,7 +33,7 @@ func (p plan) rotations(r *Report, place *place) error {
 			if way.polls || way.name == watchings[0].name && p.Quick {
 				continue // looks at its own times, whatever the rate
 			}
-			row, err := p.rotationsAt(rate, way, volumes, alone)
+			row, err := p.rotationsAt(ctx, rate, way, volumes, alone)
 			if err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
@@ -41,7 +43,7 @@ func (p plan) rotations(r *Report, place *place) error {
 	return nil
 }
 
-func (p plan) rotationsAt(rate int, way watching, volumes []*volume, alone time.Duration) (Rotations, error) {
+func (p plan) rotationsAt(ctx context.Context, rate int, way watching, volumes []*volume, alone time.Duration) (Rotations, error) {
 	var seen atomic.Int64
 	var last atomic.Pointer[string]
 	first := make(chan struct{})
@@ -57,9 +59,12 @@ func (p plan) rotationsAt(rate int, way watching, volumes []*volume, alone time.
 	if err != nil {
 		return Rotations{}, err
 	}
+	if w.count(1) == 0 {
+		return Rotations{}, errors.New("the system has no inotify instance left: see fs.inotify.max_user_instances")
+	}
 	<-first
 	looks := w.looks()
-	spent, err := p.rotateFor(volumes[0], rate)
+	spent, err := p.rotateFor(ctx, volumes[0], rate)
 	seconds := p.Rate.Seconds()
 	return Rotations{
 		Work: way.name, PerSecond: rate, Looks: float64(w.looks()-looks) / seconds, Seen: float64(seen.Load()) / seconds,
@@ -69,16 +74,30 @@ func (p plan) rotationsAt(rate int, way watching, volumes []*volume, alone time.
 
 // rotateFor rotates at a rate for the plan's time, and returns the processor
 // time that passed. A rate that the machine cannot keep is made good later.
-func (p plan) rotateFor(v *volume, rate int) (time.Duration, error) {
+func (p plan) rotateFor(ctx context.Context, v *volume, rate int) (time.Duration, error) {
 	before, began := cpuTime(), time.Now()
 	for done := 0; done < int(p.Rate.Seconds()*float64(rate)); done++ {
-		time.Sleep(time.Until(began.Add(time.Duration(done) * time.Second / time.Duration(rate))))
+		if err := rest(ctx, time.Until(began.Add(time.Duration(done)*time.Second/time.Duration(rate)))); err != nil {
+			return 0, err
+		}
 		if err := v.rotate(); err != nil {
 			return 0, err
 		}
 	}
-	time.Sleep(time.Until(began.Add(p.Rate)))
-	return cpuTime() - before, nil
+	err := rest(ctx, time.Until(began.Add(p.Rate)))
+	return cpuTime() - before, err
+}
+
+// rest waits for d, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // rotationTable is for people.

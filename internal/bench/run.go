@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -9,10 +10,13 @@ import (
 // step is a part of a run, which adds to the report.
 type step struct {
 	name string
-	do   func(p plan, r *Report, place *place) error
+	do   func(p plan, ctx context.Context, r *Report, place *place) error
 }
 
+// steps are in the report's order, but for the one that needs more of its
+// surroundings than others, and so fails now or not at all.
 var steps = []step{
+	{"sizes of programs", plan.programs},
 	{"reads, logins, requests and credentials", plan.rows},
 	{"callers while a refresh hangs", plan.refreshes},
 	{"many goroutines", plan.goroutines},
@@ -21,11 +25,11 @@ var steps = []step{
 	{"ever more rotations", plan.rotations},
 	{"many watched files", plan.watchers},
 	{"memory and goroutines", plan.memory},
-	{"sizes of programs", plan.programs},
 }
 
-// run measures and judges, and tells how far it is.
-func run(p plan, progress io.Writer) (*Report, error) {
+// run measures and judges, and tells how far it is. It leaves nothing behind,
+// and gives up soon when ctx ends.
+func run(ctx context.Context, p plan, progress io.Writer) (*Report, error) {
 	place, err := newPlace()
 	if err != nil {
 		return nil, err
@@ -34,7 +38,11 @@ func run(p plan, progress io.Writer) (*Report, error) {
 	r, began := &Report{Environment: p.environment(place)}, time.Now()
 	for i, s := range steps {
 		fmt.Fprintf(progress, "bench: %4.0f s: %d of %d: %s\n", time.Since(began).Seconds(), i+1, len(steps), s.name)
-		if err := s.do(p, r, place); err != nil {
+		err := s.do(p, ctx, r, place)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // whatever came of the step
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -44,8 +52,8 @@ func run(p plan, progress io.Writer) (*Report, error) {
 }
 
 // rows measures the main table.
-func (p plan) rows(r *Report, place *place) error {
-	all, err := p.measure(cases, place)
+func (p plan) rows(ctx context.Context, r *Report, place *place) error {
+	all, err := p.measure(ctx, cases, place)
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,9 @@ func (r *Report) brief() string {
 	if r.Quick {
 		rough = ". A quick run: its figures are rough"
 	}
-	return fmt.Sprintf("A token of %s bytes on a tmpfs, %d cores, %s; medians of %d interleaved rounds. "+
+	return fmt.Sprintf("A token of %s bytes in %s, %d cores, %s; medians of %d interleaved rounds. "+
 		"\"Limit\" is the ratio to\nthe least that the system charges: three system calls, an atomic load and `time.Now`, a bare HTTP round trip%s",
-		thousands(r.TokenBytes), r.CPUs, version, r.Rounds, rough)
+		thousands(r.TokenBytes), r.Volume, r.CPUs, version, r.Rounds, rough)
 }
 
 func thousands(n int) string {
@@ -55,7 +55,7 @@ func (r *Report) hangs() string {
 	var parts []string
 	for _, late := range r.Refreshes {
 		if late.Valid && late.Work != awsBothLate {
-			parts = append(parts, fmt.Sprintf("%s of %s of the callers of %s wait", fmt.Sprint(late.Waited), thousands(late.Callers), name(late.Work)))
+			parts = append(parts, fmt.Sprintf("%s of %s callers of %s wait", thousands(late.Waited), thousands(late.Callers), name(late.Work)))
 		}
 	}
 	if len(parts) == 0 {

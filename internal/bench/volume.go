@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -74,7 +73,7 @@ func newPlace() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(memory(), "podtoken")
+	dir, err := os.MkdirTemp(tmpfs(), "podtoken")
 	return &place{dir: dir, tokens: tokens}, err
 }
 
@@ -86,19 +85,10 @@ func (p *place) volume() (*volume, error) {
 
 func (p *place) close() error { return os.RemoveAll(p.dir) }
 
-// memory returns the directory of a tmpfs, or "" if none is known.
-func memory() string {
-	const shm = "/dev/shm"
-	if info, err := os.Stat(shm); err == nil && info.IsDir() && info.Mode()&fs.ModeSticky != 0 {
-		return shm
-	}
-	return ""
-}
-
-// where says what memory found.
+// where says what newPlace found.
 func where() string {
-	if dir := memory(); dir != "" {
+	if dir := tmpfs(); dir != "" {
 		return dir + " (tmpfs)"
 	}
-	return "the temporary directory (no tmpfs found)"
+	return "the temporary directory (no tmpfs with room)"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -28,7 +29,7 @@ type Watchers struct {
 const tooLong = 15 * time.Second
 
 // watchers measures each way at each number of files.
-func (p plan) watchers(r *Report, place *place) error {
+func (p plan) watchers(ctx context.Context, r *Report, place *place) error {
 	for _, n := range p.Files {
 		volumes, err := place.volumes(n)
 		if err != nil {
@@ -42,7 +43,7 @@ func (p plan) watchers(r *Report, place *place) error {
 			if way.polls && n < slices.Max(p.Files) {
 				continue // polling has no limit that it could be near
 			}
-			row, err := p.watchMany(way, volumes)
+			row, err := p.watchMany(ctx, way, volumes)
 			if err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
@@ -53,7 +54,7 @@ func (p plan) watchers(r *Report, place *place) error {
 }
 
 // watchMany measures one way.
-func (p plan) watchMany(way watching, volumes []*volume) (Watchers, error) {
+func (p plan) watchMany(ctx context.Context, way watching, volumes []*volume) (Watchers, error) {
 	row := Watchers{Work: way.name, Files: len(volumes)}
 	alone, err := p.rotateAlone(volumes)
 	if err != nil {
@@ -71,13 +72,15 @@ func (p plan) watchMany(way watching, volumes []*volume) (Watchers, error) {
 	}
 	row.Watched = w.count(len(volumes))
 	board.forget(func(i int) bool { return !w.told(i) })
-	if _, missed := board.wait(tooLong); missed > 0 {
+	if _, missed := board.wait(ctx, tooLong); missed > 0 {
 		return row, fmt.Errorf("%d of %d files were not read at the start", missed, len(volumes))
 	}
 	row.Notified = w.notified()
 	row.uses(inUse().since(before))
-	row.Idle = p.idle()
-	return row, p.bursts(&row, w, board, volumes, alone)
+	if row.Idle, err = p.idle(ctx); err != nil {
+		return row, err
+	}
+	return row, p.bursts(ctx, &row, w, board, volumes, alone)
 }
 
 func (w *watchers) count(files int) (n int) {
@@ -95,10 +98,10 @@ func (row *Watchers) uses(u usage) {
 }
 
 // idle returns the processor time of an average second.
-func (p plan) idle() time.Duration {
+func (p plan) idle(ctx context.Context) (time.Duration, error) {
 	before := cpuTime()
-	time.Sleep(p.Idle)
-	return time.Duration(float64(cpuTime()-before) / p.Idle.Seconds())
+	err := rest(ctx, p.Idle)
+	return time.Duration(float64(cpuTime()-before) / p.Idle.Seconds()), err
 }
 
 // rotateAlone returns the processor time that it takes to rotate all files
@@ -124,7 +127,7 @@ func rotateAll(volumes []*volume, put func(i int)) error {
 }
 
 // bursts rotates all files at once, some times.
-func (p plan) bursts(row *Watchers, w *watchers, board *board, volumes []*volume, alone time.Duration) error {
+func (p plan) bursts(ctx context.Context, row *Watchers, w *watchers, board *board, volumes []*volume, alone time.Duration) error {
 	var lags []float64
 	before := cpuTime()
 	for range p.Bursts {
@@ -136,7 +139,7 @@ func (p plan) bursts(row *Watchers, w *watchers, board *board, volumes []*volume
 		if err := rotateAll(volumes, board.put); err != nil {
 			return err
 		}
-		seen, missed := board.wait(tooLong)
+		seen, missed := board.wait(ctx, tooLong)
 		lags, row.Missed = append(lags, seen...), row.Missed+missed
 	}
 	settle() // what is done after the last was seen counts as well

@@ -20,7 +20,7 @@ func TestEachWatcherSeesEveryRotation(t *testing.T) {
 			}
 			volumes, err := place.volumes(3)
 			require.NoError(t, err)
-			row, err := plan{Idle: time.Millisecond, Bursts: 2}.watchMany(way, volumes)
+			row, err := plan{Idle: time.Millisecond, Bursts: 2}.watchMany(t.Context(), way, volumes)
 			require.NoError(t, err)
 			assert.Zero(t, row.Missed)
 			assert.Equal(t, 3, row.Files)
@@ -71,7 +71,7 @@ func TestLooksAreCounted(t *testing.T) {
 			require.NoError(t, err)
 			defer w.end()
 			for looks := uint64(1); looks < 4; looks++ {
-				_, missed := board.wait(tooLong)
+				_, missed := board.wait(t.Context(), tooLong)
 				require.Zero(t, missed)
 				assert.GreaterOrEqual(t, w.looks(), looks)
 				board.expect(0, volumes[0].next())
@@ -84,7 +84,7 @@ func TestLooksAreCounted(t *testing.T) {
 func TestRateOfRotationsIsInTheTable(t *testing.T) {
 	place := newTestPlace(t)
 	r := &Report{}
-	require.NoError(t, plan{Rates: []int{20, 50}, Rate: 100 * time.Millisecond}.rotations(r, place))
+	require.NoError(t, plan{Rates: []int{20, 50}, Rate: 100 * time.Millisecond}.rotations(t.Context(), r, place))
 	require.Len(t, r.Rotations, 2*3)
 	for i, row := range r.Rotations {
 		assert.Equal(t, []int{20, 50}[i/3], row.PerSecond)
@@ -114,4 +114,16 @@ func TestProcessorTimePasses(t *testing.T) {
 		runtime.KeepAlive(n)
 	}
 	assert.Greater(t, cpuTime(), before)
+}
+
+// Such a program watches nothing, and is never told of a first token.
+func TestRotationsWithoutInotifyAreAnError(t *testing.T) {
+	place := newTestPlace(t)
+	volumes, err := place.volumes(1)
+	require.NoError(t, err)
+	exhausted := watching{start: func(volumes []*volume, saw func(int, string)) (*watchers, error) {
+		return newByHand(volumes, saw).watchers(), nil
+	}}
+	_, err = plan{Rate: time.Millisecond}.rotationsAt(t.Context(), 1, exhausted, volumes, 0)
+	assert.ErrorContains(t, err, "max_user_instances")
 }
