@@ -51,7 +51,7 @@ var charted = []struct {
 		{"client-go, cached source", false, clientGoHot}, {"oauth2, ReuseTokenSource", false, oauth2Hot},
 	}},
 	{"Log in to Vault", "an HTTP round trip on loopback", bareHTTPLogin, 0, []entry{
-		{"vaultauth", true, vaultOurLogin}, {"Vault's own method", false, vaultPeerLogin},
+		{"vaultauth", true, vaultOurLogin}, {"Vault's own method, made anew", false, vaultPeerLogin},
 	}},
 	{"Read a secret from Vault", "an HTTP round trip on loopback", bareHTTPRead, 0, []entry{
 		{"vaultauth, Session", true, vaultOurRead}, {"Vault's client alone", false, vaultPeerRead},

@@ -124,8 +124,9 @@ func load(file string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{}
-	if err := json.Unmarshal(text, r); err != nil {
+	r, decoder := &Report{}, json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields() // as of another version, whose figures would be lost
+	if err := decoder.Decode(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if err := r.complete(); err != nil {

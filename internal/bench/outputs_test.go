@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,10 +145,53 @@ func TestReportsThatAreNotWholeAreRefused(t *testing.T) {
 	err := command(t.Context(), []string{"-from", measured(t, r)}, io.Discard, io.Discard)
 	assert.ErrorContains(t, err, bareRead)
 
+	r = sample()
+	r.Growths[0].Points = nil
+	err = command(t.Context(), []string{"-from", measured(t, r)}, io.Discard, io.Discard)
+	assert.ErrorContains(t, err, `no point of "Goroutines"`)
+
+	r = sample()
+	r.Programs = r.Programs[1:]
+	err = command(t.Context(), []string{"-from", measured(t, r)}, io.Discard, io.Discard)
+	assert.ErrorContains(t, err, `no program "empty"`)
+
 	bad := filepath.Join(t.TempDir(), "bad.json")
+	text, err := sample().json()
+	require.NoError(t, err)
+	other := strings.ReplaceAll(string(text), `"NsPerOp"`, `"Nanoseconds"`)
+	require.NoError(t, os.WriteFile(bad, []byte(other), 0o600))
+	assert.ErrorContains(t, command(t.Context(), []string{"-from", bad}, io.Discard, io.Discard), "Nanoseconds")
 	require.NoError(t, os.WriteFile(bad, []byte("{"), 0o600))
 	assert.ErrorContains(t, command(t.Context(), []string{"-from", bad}, io.Discard, io.Discard), "bad.json")
 }
+
+// Programs that read the file know it by these names.
+func TestNamesInTheJSONStay(t *testing.T) {
+	r := sample()
+	r.CPU = "a model"
+	text, err := r.json()
+	require.NoError(t, err)
+	var report map[string]any
+	require.NoError(t, json.Unmarshal(text, &report))
+	assert.ElementsMatch(t, strings.Fields(`
+		Go OS Arch Kernel CPU CPUs Volume TokenBytes Rounds Slice Quick
+		Rows Refreshes Growths Rotations Watchers Objects Programs Budgets Skipped`), keys(report))
+	for part, names := range map[string]string{
+		"Rows":      "Work Base Procs NsPerOp Quartiles Ratio Limit OfLimit Gain AllocsPerOp BytesPerOp",
+		"Refreshes": "Work Callers Waited Valid Median P99 Longest",
+		"Growths":   "With Title Points",
+		"Rotations": "Work PerSecond Looks Seen CPU",
+		"Watchers":  "Work Files Watched Notified Instances Watches Goroutines Bytes Idle Rotation Median P99 Missed",
+		"Objects":   "Work Count Bytes Goroutines Descriptors",
+		"Programs":  "Name Base Bytes Stripped Modules",
+		"Budgets":   "Work Limit Measured Holds",
+	} {
+		first := report[part].([]any)[0].(map[string]any)
+		assert.ElementsMatch(t, strings.Fields(names), keys(first), part)
+	}
+}
+
+func keys(object map[string]any) []string { return slices.Collect(maps.Keys(object)) }
 
 func TestCheckFailsWhereABudgetIsMissed(t *testing.T) {
 	r := sample()

@@ -99,13 +99,23 @@ func (r *Report) row(work string, procs int) Row {
 	return r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Work == work && row.Procs == procs })]
 }
 
-// complete reports what a report lacks that budgets and charts ask for.
+// complete reports what a report lacks that budgets, charts and tables ask for.
 func (r *Report) complete() error {
 	for _, c := range cases {
 		for _, procs := range []int{1, 2} {
 			if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Work == c.Name && row.Procs == procs }) {
 				return fmt.Errorf("no row %q at %d procs", c.Name, procs)
 			}
+		}
+	}
+	for _, g := range r.Growths {
+		if len(g.Points) == 0 {
+			return fmt.Errorf("no point of %q", g.Title)
+		}
+	}
+	for _, p := range r.Programs {
+		if !slices.ContainsFunc(r.Programs, func(base Program) bool { return base.Name == p.Base }) {
+			return fmt.Errorf("no program %q, which %q is compared with", p.Base, p.Name)
 		}
 	}
 	return nil

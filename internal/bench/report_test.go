@@ -90,6 +90,23 @@ func TestRatioNeedsRounds(t *testing.T) {
 	assert.Zero(t, ratio(two, one), "a round in which the base was not measured")
 }
 
+func TestRatioIsTheMedianOfUnequalRounds(t *testing.T) {
+	nanos := []float64{1, 2, 3, 4, 50, 600, 700, 800, 900}
+	assert.Equal(t, 50.0, ratio(nanos, slices.Repeat([]float64{1}, fewest)))
+}
+
+func TestGainIsHowMuchMoreWorkIsDone(t *testing.T) {
+	one := &series{bench: bench1("ours", "ours"), nanos: slices.Repeat([]float64{30}, fewest)}
+	two := &series{bench: bench1("ours", "ours"), nanos: slices.Repeat([]float64{20}, fewest)}
+	two.lanes = make([]lane, 2)
+	assert.Equal(t, 1.5, rows([]*series{one, two})[1].Gain)
+}
+
+func TestSpreadIsTheMiddleHalf(t *testing.T) {
+	s := &series{bench: bench1("ours", "ours"), nanos: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	assert.Equal(t, [2]float64{3, 7}, rows([]*series{s})[0].Quartiles)
+}
+
 func bench1(name, base string) *bench {
 	return &bench{Case: Case{Name: name, Base: base, Limit: base}, lanes: make([]lane, 1)}
 }

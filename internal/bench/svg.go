@@ -125,6 +125,7 @@ func (p *picture) axis() {
 		p.text("middle", p.x(t), p.bottom+24, fmt.Sprintf("%g ×", t))
 	}
 	p.text("middle", left, p.bottom+44, "the limit")
+	p.text("end", right, p.bottom+44, "on a logarithmic axis")
 }
 
 func (p *picture) group(g group, y float64) float64 {
