@@ -20,9 +20,10 @@
 //
 // The kubelet replaces a token when a fifth of its lifetime is left, and after
 // 24 hours at the latest; it looks every 60 to 90 seconds. A file that was
-// written after the container had started is the evidence that a rotation was
-// crossed, so the report says of each token whether one was, and when the next
-// one is due. One that is overdue is what a stuck kubelet looks like, before
+// written after the container had started, with a token that was issued after
+// it, is the evidence that a rotation was crossed. The file's time alone is none:
+// the kubelet writes the whole volume anew when a ConfigMap in it changes. So the
+// report says of each token whether a rotation was, and when the next one is due. One that is overdue is what a stuck kubelet looks like, before
 // the token expires.
 //
 // # What it does

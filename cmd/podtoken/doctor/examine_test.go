@@ -256,6 +256,27 @@ func TestATokenIsDescribed(t *testing.T) {
 	assert.InDelta(t, 30*time.Minute, time.Since(r.Container.Started), float64(time.Minute))
 }
 
+// The kubelet's rule, of what it asked for and not of what it was given.
+func TestWhenTheNextRotationIsDue(t *testing.T) {
+	for name, c := range map[string]struct {
+		life life
+		want time.Duration // after the token was issued
+	}{
+		"the shortest":               {life{time.Minute, 10 * time.Minute, 0}, 8 * time.Minute},
+		"an hour":                    {life{time.Minute, time.Hour, 0}, 48 * time.Minute},
+		"a day, as AWS has it":       {life{time.Minute, 24 * time.Hour, 0}, 19*time.Hour + 12*time.Minute},
+		"a week":                     {life{time.Minute, 168 * time.Hour, 0}, 24 * time.Hour},
+		"an hour, extended to years": {life{time.Minute, 8760 * time.Hour, time.Hour}, 48 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPod(t)
+			p.mount("/tokens", "openbao", c.life)
+			got := p.examine().Tokens[0]
+			assert.Equal(t, c.want, got.RotationAt.Sub(got.IssuedAt))
+		})
+	}
+}
+
 func TestEvidenceOfRotations(t *testing.T) {
 	for name, c := range map[string]struct {
 		life life
@@ -272,6 +293,16 @@ func TestEvidenceOfRotations(t *testing.T) {
 			assert.Equal(t, c.want, p.examine().Tokens[0].Rotation)
 		})
 	}
+	t.Run("a ConfigMap in the same volume changed, and the token was written again with it", func(t *testing.T) {
+		p := newPod(t)
+		p.put("/tokens", p.sign("openbao", life{31 * time.Minute, time.Hour, 0}), 10*time.Minute)
+		assert.Equal(t, doctor.RotationAwaited, p.examine().Tokens[0].Rotation)
+	})
+	t.Run("of a token that cannot be read, only the file tells", func(t *testing.T) {
+		p := newPod(t)
+		p.put(defaultDir, "torn", 10*time.Minute)
+		assert.Equal(t, doctor.RotationSeen, p.examine().Tokens[0].Rotation)
+	})
 	t.Run("of a token by subPath there is none", func(t *testing.T) {
 		p := newPod(t)
 		p.subPath("/token", p.sign("openbao", healthy))

@@ -69,12 +69,12 @@ func (t Token) File() string {
 	return *t.file
 }
 
-// Rotation says what the file's time tells of rotations.
+// Rotation says what the times of file and token tell of rotations.
 type Rotation string
 
 // What is known of a token's rotations.
 const (
-	RotationSeen    Rotation = "seen"    // the file was written after the container had started
+	RotationSeen    Rotation = "seen"    // file and token are of after the container's start
 	RotationAwaited Rotation = "awaited" // not since the container started
 	RotationNever   Rotation = "never"   // nothing replaces it
 	RotationUnknown Rotation = "unknown" // the container's start, or the file's time, is not known

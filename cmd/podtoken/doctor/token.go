@@ -77,10 +77,12 @@ func (e *examination) rotation(c *candidate) Rotation {
 		return RotationNever
 	case e.started.IsZero(), c.Modified.IsZero():
 		return RotationUnknown
-	case c.Modified.After(e.started.Add(startPrecision)):
-		return RotationSeen
+	case !c.Modified.After(e.started.Add(startPrecision)):
+		return RotationAwaited
+	case !c.issued.IsZero() && c.issued.Before(e.started):
+		return RotationAwaited // something else in the volume changed, and all of it was written anew
 	}
-	return RotationAwaited
+	return RotationSeen
 }
 
 // declared is the lifetime that somebody says the token should have.
