@@ -54,10 +54,22 @@ func lookedAtFrom(root string, err error) error {
 	case root == "/":
 		return err
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: a process of another container is open to its own user, or to root with the capability SYS_PTRACE: "+
-			"kubectl debug --profile=sysadmin gives that", err)
+		return fmt.Errorf("%w: a process of another container is open to its own user%s, or to root with the capability SYS_PTRACE: "+
+			"kubectl debug --custom=FILE takes securityContext.runAsUser from a file", err, userOf(root))
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: there is no such process: kubectl debug --target=CONTAINER lets this container see the other's", err)
 	}
 	return err
+}
+
+// userOf names the user of the process at root, which its folder in /proc
+// belongs to, and which everybody may see.
+func userOf(root string) string {
+	p := processesOf(root)
+	info, err := os.Stat(filepath.Join(p.proc, p.self))
+	if err != nil {
+		return ""
+	}
+	uid, _ := owner(info)
+	return fmt.Sprintf(", uid %d", uid)
 }

@@ -23,7 +23,7 @@ import (
 // The containers of a patient.
 const (
 	doctorContainer = "doctor"
-	debugContainer  = "debug"
+	debugContainer  = "debug" // the start of the name of each
 )
 
 // A patient is a pod in which podtoken doctor runs once.
@@ -34,12 +34,14 @@ type patient struct {
 	beside      bool   // another container runs as root, so that the file is not the user's
 	subPath     bool   // the token is mounted by itself
 	noVolume    bool
+	config      bool // a ConfigMap is in the token's volume, too
 	automount   bool // the API server's token is mounted
 	arguments   []string
 
 	node    *node
 	account *account
 	pod     *corev1.Pod
+	debugs  int // ephemeral containers
 }
 
 func (p *patient) run(t *testing.T) {
@@ -71,8 +73,13 @@ func (p *patient) spec(t *testing.T) corev1.PodSpec {
 	}
 	if !p.noVolume {
 		token := corev1.ServiceAccountTokenProjection{Audience: openbao, ExpirationSeconds: ptr.To(int64(600)), Path: "token"}
+		sources := []corev1.VolumeProjection{{ServiceAccountToken: &token}}
+		if p.config {
+			reference := corev1.LocalObjectReference{Name: p.name}
+			sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: reference}})
+		}
 		spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			DefaultMode: p.mode, Sources: []corev1.VolumeProjection{{ServiceAccountToken: &token}},
+			DefaultMode: p.mode, Sources: sources,
 		}}}}
 	}
 	return spec
@@ -101,21 +108,33 @@ func (p *patient) container(t *testing.T) corev1.Container {
 	return c
 }
 
-// debug adds an ephemeral container, as kubectl debug --target does.
-func (p *patient) debug(t *testing.T, arguments ...string) {
+// debug adds an ephemeral container, as kubectl debug --target does, and returns
+// its name.
+func (p *patient) debug(t *testing.T, security *corev1.SecurityContext, arguments ...string) string {
 	t.Helper()
+	p.debugs++
+	name := fmt.Sprintf("%s-%d", debugContainer, p.debugs)
 	pods := p.account.server.admin.CoreV1().Pods(p.account.namespace)
 	pod, err := pods.Get(t.Context(), p.name, metav1.GetOptions{})
 	require.NoError(t, err)
 	pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, corev1.EphemeralContainer{
 		TargetContainerName: doctorContainer,
 		EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-			Name: debugContainer, Image: doctorImage, ImagePullPolicy: corev1.PullNever,
+			Name: name, Image: doctorImage, ImagePullPolicy: corev1.PullNever, SecurityContext: security,
 			Args: append([]string{"doctor", "--output=json"}, arguments...),
 		},
 	})
 	_, err = pods.UpdateEphemeralContainers(t.Context(), p.name, pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
+	return name
+}
+
+// general is the security context of kubectl debug's profile of this name, with
+// the user that --custom gives.
+func general(user int64) *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_PTRACE"}}, RunAsUser: &user,
+	}
 }
 
 // status is that of a container, as the kubelet reported it last.
@@ -204,7 +223,7 @@ func (p *patient) output(t *testing.T, container string) string {
 // outputs is all that left the pod.
 func (p *patient) outputs(t *testing.T) string {
 	t.Helper()
-	text := p.output(t, doctorContainer) + p.output(t, debugContainer)
+	text := p.output(t, doctorContainer) + p.output(t, debugContainer+"-*")
 	if ended := p.status(t, doctorContainer).State.Terminated; ended != nil {
 		text += ended.Message
 	}

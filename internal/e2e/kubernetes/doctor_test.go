@@ -38,6 +38,7 @@ func TestDoctorInRealPods(t *testing.T) {
 	none := start(&patient{name: "none", noVolume: true})
 	declared := start(&patient{name: "declared", automount: true, arguments: []string{"--cluster"}})
 	watching := start(&patient{name: "watching", arguments: []string{"--watch", "--rotations=1"}})
+	foreign := start(&patient{name: "foreign", user: ptr.To(int64(1003)), arguments: []string{"--watch"}})
 
 	t.Run("a good token, and the default one that is good for a year", func(t *testing.T) {
 		r := plain.requireReport(t, 0)
@@ -104,13 +105,24 @@ func TestDoctorInRealPods(t *testing.T) {
 
 	watching.requireLine(t, `"event":"holds"`)
 	t.Run("an ephemeral container looks at the one that it was made for", func(t *testing.T) {
-		watching.debug(t, "--pid=1")
-		r := watching.requireReportOf(t, debugContainer, 0)
+		r := watching.requireReportOf(t, watching.debug(t, nil, "--pid=1"), 0)
 		require.Len(t, r.Tokens, 1)
 		assert.Equal(t, "/tokens/token", r.Tokens[0].Path)
 		assert.Equal(t, []string{openbao}, r.Tokens[0].Audience)
 		assert.Equal(t, "awaited", r.Tokens[0].Rotation)
 		watching.assertStarted(t, r.Container.Started)
+	})
+	// deploy/Dockerfile gives the image a user of its own, which no capability helps.
+	t.Run("an ephemeral container needs the user of the one that it was made for, or root", func(t *testing.T) {
+		foreign.requireLine(t, `"event":"holds"`)
+		text := foreign.requireOutputOf(t, foreign.debug(t, general(65532), "--pid=1"), 2)
+		assert.Contains(t, text, "open to its own user, uid 1003, or to root")
+		assert.Contains(t, text, "kubectl debug --custom=FILE takes securityContext.runAsUser")
+		for _, user := range []int64{1003, 0} {
+			r := foreign.requireReportOf(t, foreign.debug(t, general(user), "--pid=1"), 0)
+			require.Len(t, r.Tokens, 1)
+			assert.Equal(t, "/tokens/token", r.Tokens[0].Path)
+		}
 	})
 	t.Run("a rotation is followed", func(t *testing.T) {
 		n.restartKubelet(t)
@@ -130,7 +142,7 @@ func TestDoctorInRealPods(t *testing.T) {
 		assert.Positive(t, last.Left)
 	})
 	t.Run("no token is in a message or a log", func(t *testing.T) {
-		for _, p := range []*patient{plain, group, subPath, denied, none, declared, watching} {
+		for _, p := range []*patient{plain, group, subPath, denied, none, declared, watching, foreign} {
 			text := p.outputs(t)
 			require.NotEmpty(t, text)
 			assert.NotContains(t, text, "eyJ", p.name)
@@ -145,7 +157,12 @@ func TestDoctorSeesThatARotationWasCrossed(t *testing.T) {
 	require.NoError(t, n.containerd.load(doctorImage))
 	app := newAccount(t)
 	t.Cleanup(func() { n.empty(t, app) })
-	p := &patient{name: "crossing", node: n, account: app, arguments: []string{"--watch"}}
+	p := &patient{name: "crossing", node: n, account: app, config: true, arguments: []string{"--watch"}}
+	configs := app.server.admin.CoreV1().ConfigMaps(app.namespace)
+	config, err := configs.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: p.name}, Data: map[string]string{"level": "info"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	p.run(t)
 	p.requireLine(t, `"event":"holds"`)
 	written := func() time.Time {
@@ -154,11 +171,17 @@ func TestDoctorSeesThatARotationWasCrossed(t *testing.T) {
 		return info.ModTime()
 	}
 	before := written()
+	config.Data["level"] = "debug"
+	_, err = configs.Update(t.Context(), config, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return written().After(before) }, patience, 100*time.Millisecond, "the kubelet writes all anew")
+	assert.Equal(t, "awaited", p.requireReportOf(t, p.debug(t, nil, "--pid=1"), 0).Tokens[0].Rotation, "the token is the same")
+
+	before = written()
 	n.restartKubelet(t)
 	p.requireLine(t, `"event":"rotated"`)
 	require.True(t, written().After(before))
-	p.debug(t, "--pid=1")
-	assert.Equal(t, "seen", p.requireReportOf(t, debugContainer, 0).Tokens[0].Rotation)
+	assert.Equal(t, "seen", p.requireReportOf(t, p.debug(t, nil, "--pid=1"), 0).Tokens[0].Rotation)
 }
 
 // publishRoot does for a namespace what a controller does that is not run here:
