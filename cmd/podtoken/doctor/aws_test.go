@@ -72,6 +72,21 @@ func TestAWS(t *testing.T) {
 				p.setenv(agentVariable, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/tokens/token")
 			}, "PD019", "error", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "",
 		},
+		"a token for somebody else, which a slow clock makes worse": {
+			func(p *pod) {
+				p.mount("/tokens", "openbao", life{-6 * time.Second, time.Hour, 0})
+				p.setenv(agentVariable, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=/tokens/token")
+			}, "PD019 PD007", "error", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "",
+		},
+		"keys in place of what is expected": {
+			func(p *pod) {
+				p.options.ExpectAWS = true
+				p.setenv("AWS_ACCESS_KEY_ID=AKIA", "AWS_SECRET_ACCESS_KEY=s")
+			}, "PD018 PD020", "error", "", "",
+		},
+		"a mount whose variables are gone, and keys": {
+			func(p *pod) { p.inject(day); p.setenv("AWS_ACCESS_KEY_ID=AKIA", "AWS_SECRET_ACCESS_KEY=s") }, "PD018", "error", "", "",
+		},
 		"keys before Pod Identity": {
 			func(p *pod) {
 				p.inject(day)
@@ -102,12 +117,4 @@ func TestAWS(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The pod's names are in what is to be run.
-func TestMendsNameThePod(t *testing.T) {
-	p := newPod(t)
-	p.mount("/tokens", "openbao", healthy)
-	p.options.ExpectAWS = true
-	assert.Contains(t, p.examine().Findings[0].Mend, "kubectl -n shop delete pod web-0")
 }

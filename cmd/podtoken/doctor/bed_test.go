@@ -49,6 +49,13 @@ var healthy = life{age: 10 * time.Minute, total: time.Hour}
 
 // sign makes a token of shop/web for an audience.
 func (p *pod) sign(audience string, l life) string {
+	p.t.Helper()
+	return p.signBy(apiServer, audience, l)
+}
+
+// signBy does so as an issuer.
+func (p *pod) signBy(issuer, audience string, l life) string {
+	p.t.Helper()
 	issued := time.Now().Add(-l.age)
 	bound := map[string]any{
 		"namespace": "shop", "serviceaccount": map[string]any{"name": "web", "uid": "u"},
@@ -58,7 +65,7 @@ func (p *pod) sign(audience string, l life) string {
 		bound["warnafter"] = issued.Add(l.asked).Unix()
 	}
 	token, err := p.issuer.Sign(map[string]any{
-		"iss": apiServer, "sub": "system:serviceaccount:shop:web", "aud": []string{audience},
+		"iss": issuer, "sub": "system:serviceaccount:shop:web", "aud": []string{audience},
 		"iat": issued.Unix(), "nbf": issued.Unix(), "exp": issued.Add(l.total).Unix(), "kubernetes.io": bound,
 	})
 	require.NoError(p.t, err)
@@ -108,6 +115,7 @@ type prober func(context.Context) error
 
 func (prober) String() string                    { return "the party" }
 func (p prober) Login(ctx context.Context) error { return p(ctx) }
+
 func ruleIDs(findings []doctor.Finding) (ids string) {
 	var list []string
 	for _, f := range findings {
