@@ -87,6 +87,13 @@ func TestAlertsFire(t *testing.T) {
 			},
 			alert: stuck,
 		},
+		"an init container that starts again and again has its own reason, too": {
+			series: []string{
+				pod(initWaiting, "web-0", `,reason="CrashLoopBackOff",init="1"`) + " 1x10",
+				pod(initWaiting, "web-0", beginning+`,init="2"`) + " 1x10",
+			},
+			alert: stuck,
+		},
 
 		"a ReplicaSet's pods are refused for ever": {
 			series: []string{
