@@ -280,6 +280,22 @@ func TestAgeForAPerson(t *testing.T) {
 	}
 }
 
+func TestRotationsForAPerson(t *testing.T) {
+	now := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		token         doctor.Token
+		rotated, next string
+	}{
+		{doctor.Token{Rotation: doctor.RotationAwaited, RotationAt: now.Add(48 * time.Minute)}, "not yet", "in 48m"},
+		{doctor.Token{Rotation: doctor.RotationSeen, RotationAt: now.Add(-time.Second)}, "yes", "due"},
+		{doctor.Token{Rotation: doctor.RotationNever}, "never", "-"},
+		{doctor.Token{Rotation: doctor.RotationUnknown}, "unknown", "-"},
+	} {
+		assert.Equal(t, c.rotated, rotated(c.token))
+		assert.Equal(t, c.next, next(c.token, now), c.rotated)
+	}
+}
+
 func TestMessagesFit(t *testing.T) {
 	finding := func(n int) doctor.Finding {
 		return doctor.Finding{Rule: "PD001", Level: doctor.LevelError, Message: strings.Repeat("ä", n), Mend: "mend"}

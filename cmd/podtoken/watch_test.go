@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -191,6 +192,32 @@ func TestWatchOfForeignText(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(stdout.String(), "\n"))
 	assert.NotContains(t, stdout.String(), "\x1b")
 	assert.Less(t, stdout.Len(), 500)
+}
+
+// What could not be looked at may be what one wanted to watch.
+func TestWatchOfWhatCouldNotAllBeLookedAt(t *testing.T) {
+	p := newPatient(t)
+	require.NoError(t, os.Remove(filepath.Join(p.Root, "proc/self/environ")))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stderr bytes.Buffer
+	status := run([]string{"doctor", "--root", p.Root, "--watch"}, system{
+		stdout: writer(func([]byte) { cancel() }), stderr: &stderr,
+		interrupt: func() (context.Context, context.CancelFunc) { return ctx, cancel },
+	})
+	assert.Equal(t, exitFindings, status)
+	assert.Contains(t, stderr.String(), "environ: no such file")
+}
+
+// The bar is of the token that is replaced first, of those that are.
+func TestWatchOfSeveralTokensShowsTheNextRotation(t *testing.T) {
+	now := time.Now()
+	w := &watching{tokens: []*followed{
+		{path: "never"}, {path: "failing", due: now, failing: true}, {path: "later", due: now.Add(time.Hour)},
+		{path: "next", due: now.Add(time.Minute)}, {path: "last", due: now.Add(2 * time.Hour)},
+	}}
+	assert.Equal(t, "next", w.next().path)
+	assert.Nil(t, (&watching{tokens: w.tokens[:2]}).next())
 }
 
 func TestWatchWithoutATokenSaysSo(t *testing.T) {
