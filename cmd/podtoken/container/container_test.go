@@ -79,12 +79,16 @@ func TestEveryMountedTokenIsFound(t *testing.T) {
 	project(t, c, "/config", map[string]string{"token": "a password", "empty": ""})
 	require.NoError(t, c.File("/alone", token))
 	require.NoError(t, c.Mount("/alone", "/..2026_11_30_08_20_23.1/token", "tmpfs"))
+	require.NoError(t, c.File("/elsewhere", token)) // not out of a volume of the kubelet's: copied, and bound
+	require.NoError(t, c.Mount("/elsewhere", "/copies/token", "ext4"))
 	require.NoError(t, c.File("/folder/token", token))
 	require.NoError(t, c.Mount("/folder", "/..2026_11_30_08_20_23.1/folder", "tmpfs"))
 
 	mounts, err := container.Find(c.Root)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"/alone", "/folder/token", "/run/with space/token", "/several/deep/er/token", "/several/openbao"}, paths(mounts))
+	assert.Equal(t, []string{
+		"/alone", "/elsewhere", "/folder/token", "/run/with space/token", "/several/deep/er/token", "/several/openbao",
+	}, paths(mounts))
 	var subPaths []string
 	for _, m := range mounts {
 		if m.SubPath {
@@ -93,8 +97,8 @@ func TestEveryMountedTokenIsFound(t *testing.T) {
 		assert.Equal(t, os.FileMode(0o644), m.Mode.Perm())
 		assert.WithinDuration(t, time.Now(), m.Modified, time.Minute)
 	}
-	assert.Equal(t, []string{"/alone", "/folder/token"}, subPaths)
-	assert.Equal(t, "/several", mounts[3].MountPoint)
+	assert.Equal(t, []string{"/alone", "/elsewhere", "/folder/token"}, subPaths)
+	assert.Equal(t, "/several", mounts[4].MountPoint)
 	assert.Equal(t, "/alone", mounts[0].MountPoint)
 }
 
