@@ -114,6 +114,12 @@ func TestPodsWithoutTheIdentityThatTheyAskForAreRefused(t *testing.T) {
 			}),
 			[]string{"not injected into app, "},
 		},
+		"a token for somebody else, in the volume that IRSA has": {
+			changed(irsa.inject(askingFor("pod-identity")), func(_ *corev1.Pod, c *corev1.Container) {
+				c.Env[1].Name, c.Env[2].Name = podIdentity.variables[0], podIdentity.variables[1]
+			}),
+			[]string{"EKS Pod Identity was not injected into app, "},
+		},
 		"a volume of the right name without a token": {
 			changed(irsa.inject(askingFor("irsa")), func(pod *corev1.Pod, _ *corev1.Container) {
 				pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
@@ -190,11 +196,42 @@ func TestPodsWithTheIdentityThatTheyAskForAreAdmitted(t *testing.T) {
 			}),
 		"a hundred containers with a hundred variables each": podIdentity.inject(changed(
 			with(askingFor("pod-identity"), long(100)...), manyVariables)),
+		"beside the default token, which admission mounts, and a ConfigMap": changed(podIdentity.inject(askingFor("pod-identity")),
+			func(pod *corev1.Pod, _ *corev1.Container) {
+				pod.Spec.AutomountServiceAccountToken = nil
+				config := &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "app"}}
+				pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{
+					Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ConfigMap: config}}},
+				}}, corev1.Volume{Name: "scratch"})
+			}),
 		"it did not ask":                        changed(askingFor(""), func(pod *corev1.Pod, _ *corev1.Container) { pod.Labels = nil }),
 		"it did not ask, and was half injected": changed(podIdentity.inject(askingFor("")), func(pod *corev1.Pod, c *corev1.Container) { pod.Labels, c.Env = nil, nil }),
 	} {
 		t.Run(name, func(t *testing.T) { assert.NoError(t, app.admit(t.Context(), pod)) })
 	}
+}
+
+// What the API server cannot evaluate is not let through: failurePolicy.
+func TestAPodThatIsTooLargeToBeEvaluatedIsRefused(t *testing.T) {
+	app := newAccount(t)
+	app.enforce(t)
+	pod := with(askingFor("pod-identity"), short(400)...)
+	for i := range pod.Spec.Containers {
+		for n := range 400 {
+			pod.Spec.Containers[i].Env = append(pod.Spec.Containers[i].Env, corev1.EnvVar{Name: fmt.Sprintf("V%d", n)})
+		}
+	}
+	assert.ErrorContains(t, app.admit(t.Context(), podIdentity.inject(pod)), "ValidatingAdmissionPolicy '"+policyName+"'")
+	pod.Labels = nil
+	assert.NoError(t, app.admit(t.Context(), pod))
+}
+
+// short are names of containers.
+func short(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("c%d", i))
+	}
+	return names
 }
 
 func named(pod *corev1.Pod, name string) *corev1.Pod {
