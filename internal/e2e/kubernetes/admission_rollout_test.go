@@ -46,6 +46,22 @@ func TestThePolicyCanBeTriedOut(t *testing.T) {
 	assert.Contains(t, strings.Join(lines, "\n"), `enforcement_action="warn"`)
 }
 
+// As README.md says: in an emergency, until the file is applied again.
+func TestThePolicyCanBeTakenOutOfForce(t *testing.T) {
+	app := newAccount(t)
+	app.enforce(t)
+	require.Contains(t, readmeOf(t), "kubectl delete validatingadmissionpolicybinding "+policyName+"\n")
+	bindings := app.server.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	require.NoError(t, bindings.Delete(t.Context(), policyName, metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool { return app.admit(t.Context(), askingFor("pod-identity")) == nil }, patience, 100*time.Millisecond)
+
+	var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	readManifest(t, "admission-policy.yaml").into(t, "ValidatingAdmissionPolicyBinding", &binding)
+	_, err := bindings.Create(t.Context(), &binding, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return app.admit(t.Context(), askingFor("pod-identity")) != nil }, patience, 100*time.Millisecond)
+}
+
 // counted finds in README.md how to find the policy in the API server's metrics.
 var counted = regexp.MustCompile(`kubectl get --raw /metrics \| grep '(.+)'`)
 
