@@ -49,8 +49,9 @@ func checkLifetime(p *pod, t tokenVolume, volume string) {
 }
 
 // thirdParties are the beginnings of variables by which programs are told of a
-// token for somebody else than the API server.
-var thirdParties = []string{"ARM_", "AWS_", "AZURE_", "BAO_", "CONSUL_", "GOOGLE_", "NOMAD_", "OPENBAO_", "VAULT_"}
+// token for somebody else than the API server. Consul is not among them: its
+// Kubernetes auth method takes no token but the API server's.
+var thirdParties = []string{"ARM_", "AWS_", "AZURE_", "BAO_", "GOOGLE_", "NOMAD_", "OPENBAO_", "VAULT_"}
 
 func checkVariables(p *pod) {
 	for _, c := range p.containers {

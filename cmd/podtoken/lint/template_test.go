@@ -100,6 +100,9 @@ func TestPodSpecs(t *testing.T) {
 		"the default token for Vault": {
 			head + `containers: [{name: app, image: x, env: [{name: VAULT_K8S_TOKEN, value: /run/secrets/kubernetes.io/serviceaccount/token}]}]`, "PT008:3",
 		},
+		"the default token for Consul, which takes no other": {
+			head + `containers: [{name: app, image: x, env: [{name: CONSUL_LOGIN_BEARER_TOKEN_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/token}]}]`, "",
+		},
 		"a volume that no container mounts":         {head + `containers: [{name: app, image: x}], ` + vol, "PT011:3"},
 		"a volume over the default path":            {`serviceAccountName: web, automountServiceAccountToken: true, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, "PT009:3"},
 		"the same without the default token":        {head + `containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, ""},
