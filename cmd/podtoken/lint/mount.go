@@ -10,8 +10,9 @@ import (
 // checkMounts looks at where token volumes are mounted, and where not.
 func checkMounts(p *pod) {
 	for _, t := range p.tokenVolumes() {
-		if len(t.mounts) == 0 && !p.partial {
-			p.report(ruleNotMounted, t.line, "no container mounts volume "+quote(t.name), "")
+		if len(t.mounts) == 0 && !p.partial && !p.isForInjector(t.name) {
+			p.report(ruleNotMounted, t.line, "no container mounts volume "+quote(t.name),
+				"add it to the container's volumeMounts: "+mountToAdd(t.name, tokensPath+printable(t.name))+"; or delete the volume")
 		}
 		for _, m := range t.mounts {
 			p.checkPlace(t, m)
@@ -23,6 +24,37 @@ func checkMounts(p *pod) {
 	p.checkSubPaths()
 }
 
+// isForInjector says that an annotation names a volume for a container that a
+// webhook adds: the agent of Vault's injector, Istio's and Dapr's sidecars.
+func (p *pod) isForInjector(volume string) bool {
+	annotations := p.metadata.at("annotations")
+	if annotations == nil {
+		return false
+	}
+	for i, key := range annotations.keys {
+		if key.text == ignoreAnnotation || key.text == appliedAnnotation {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(annotations.values[i].str(), func(r rune) bool { return strings.ContainsRune(",:\"", r) }) {
+			if strings.TrimSpace(word) == volume {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appliedAnnotation has all of what kubectl applied.
+const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// tokensPath is where the mends mount tokens, in folders of their own.
+const tokensPath = "/var/run/secrets/tokens/"
+
+// mountToAdd is an element of volumeMounts.
+func mountToAdd(volume, mountPath string) string {
+	return fmt.Sprintf("{name: %s, mountPath: %s, readOnly: true}", printable(volume), printable(mountPath))
+}
+
 // checkSubPaths leaves alone what is mounted of the other files of a volume.
 func (p *pod) checkSubPaths() {
 	seen := make(map[*node]bool)
@@ -31,7 +63,9 @@ func (p *pod) checkSubPaths() {
 			key := m.subPathTo(t)
 			if key != "" && !seen[m.node] {
 				seen[m.node] = true
-				p.report(ruleSubPath, m.lineOf(key), fmt.Sprintf("%s mounts volume %s by %s", m.container, quote(t.name), key), "")
+				dir := tokensPath + printable(t.name)
+				p.report(ruleSubPath, m.lineOf(key), fmt.Sprintf("%s mounts volume %s by %s", m.container, quote(t.name), key),
+					fmt.Sprintf("mount the volume's directory instead, %s, and read %s/%s", mountToAdd(t.name, dir), dir, printable(t.source.at("path").str())))
 			}
 		}
 	}
@@ -71,7 +105,8 @@ func (p *pod) checkPlace(t tokenVolume, m mount) {
 		return
 	}
 	p.report(ruleDefaultPath, m.lineOf("mountPath"),
-		fmt.Sprintf("%s mounts volume %s %s the path of the default token", m.container, quote(t.name), where), "")
+		fmt.Sprintf("%s mounts volume %s %s the path of the default token", m.container, quote(t.name), where),
+		"mount it elsewhere, and tell the program: mountPath: "+tokensPath+printable(t.name))
 }
 
 // checkUses finds containers that are told a path of the volume, which only
@@ -88,7 +123,8 @@ func (p *pod) checkUses(t tokenVolume) {
 			}
 			p.report(ruleNotMounted, use.line,
 				fmt.Sprintf("%s is given the path %s and does not mount volume %s, as %s does",
-					c, quote(use.path), quote(t.name), t.mounts[i].container), "")
+					c, quote(use.path), quote(t.name), t.mounts[i].container),
+				"add it to the container's volumeMounts: "+mountToAdd(t.name, t.mounts[i].path))
 		}
 	}
 }

@@ -23,7 +23,8 @@ func checkPermissions(p *pod) {
 				continue
 			}
 			p.report(ruleUnreadable, t.projected.lineOf("defaultMode"),
-				fmt.Sprintf("volume %s has mode %04o, and %s runs as %s", quote(t.name), mode, m.container, user), "")
+				fmt.Sprintf("volume %s has mode %04o, and %s runs as %s", quote(t.name), mode, m.container, user),
+				fmt.Sprintf("add fsGroup: %d to the pod's securityContext, and the kubelet makes the file readable to that group and to nobody else", p.groupToSet(m.container)))
 			break
 		}
 	}
@@ -68,6 +69,19 @@ func (p *pod) reads(c container, mode int64) (user string, ok bool) {
 		return "", true // without a group, the image's, which often is root's
 	}
 	return user, false
+}
+
+// usualGroup is that of distroless images.
+const usualGroup = 65532
+
+// groupToSet is a group that the container has already, or one like any other.
+func (p *pod) groupToSet(c container) int64 {
+	for _, key := range []string{"runAsGroup", "runAsUser"} {
+		if id, ok := p.setting(c, key).number(); ok && id > 0 {
+			return id
+		}
+	}
+	return usualGroup
 }
 
 func (p *pod) hasRootGroup() bool {

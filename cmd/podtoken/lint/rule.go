@@ -26,8 +26,10 @@ var rules = []*Rule{
 	ruleTwoIdentities, ruleCommentedOut, ruleNotInjected, ruleUnexplained, rulePointless,
 }
 
-const volumeToDeclare = "declare a projected volume: {name: token, projected: {sources: [{serviceAccountToken: " +
-	"{audience: AUDIENCE, expirationSeconds: 3600, path: token}}]}}"
+const (
+	sourceToDeclare = "{serviceAccountToken: {audience: AUDIENCE, expirationSeconds: 3600, path: token}}"
+	volumeToDeclare = "declare a projected volume: {name: token, projected: {sources: [" + sourceToDeclare + "]}}"
+)
 
 var (
 	ruleLegacySecret = &Rule{
@@ -43,7 +45,7 @@ var (
 	ruleNoAudience = &Rule{
 		ID: "PT003", Level: LevelError, Title: "projected token without an audience",
 		Reason: "it gets the API server's audience: another relying party refuses it, or, worse, accepts it and could use it against the API server",
-		Mend:   "add the audience that the relying party checks: serviceAccountToken: {audience: AUDIENCE, …}",
+		Mend:   "add the audience that the relying party checks: audience: AUDIENCE",
 	}
 	ruleNoExpiry = &Rule{
 		ID: "PT004", Level: LevelNote, Title: "projected token without expirationSeconds",

@@ -18,32 +18,48 @@ func checkSecret(o *object) {
 // checkLegacyVolumes finds where a pod uses such a Secret.
 func checkLegacyVolumes(p *pod) {
 	for _, volume := range p.spec.at("volumes").list() {
-		where := "volume " + quote(volume.at("name").str())
-		p.checkLegacyName(volume.at("secret"), "secretName", where)
+		name := volume.at("name").str()
+		where := "volume " + quote(name)
+		p.checkLegacyName(volume.at("secret"), "secretName", where, p.insteadOf(name))
 		for _, source := range volume.at("projected", "sources").list() {
-			p.checkLegacyName(source.at("secret"), "name", where)
+			p.checkLegacyName(source.at("secret"), "name", where, "put this source in its place: "+sourceToDeclare)
 		}
 	}
+	const insteadOfVariable = "let the program read a file, and "
 	for _, c := range p.containers {
 		for _, env := range c.at("env").list() {
-			p.checkLegacyName(env.at("valueFrom", "secretKeyRef"), "name", fmt.Sprintf("variable %s of %s", quote(env.at("name").str()), c))
+			p.checkLegacyName(env.at("valueFrom", "secretKeyRef"), "name", fmt.Sprintf("variable %s of %s", quote(env.at("name").str()), c), insteadOfVariable+volumeToDeclare)
 		}
 		for _, from := range c.at("envFrom").list() {
-			p.checkLegacyName(from.at("secretRef"), "name", "envFrom of "+c.String())
+			p.checkLegacyName(from.at("secretRef"), "name", "envFrom of "+c.String(), insteadOfVariable+volumeToDeclare)
 		}
 	}
 }
 
-func (p *pod) checkLegacyName(n *node, key, where string) {
+// insteadOf is what to declare in place of a volume of a Secret, so that its
+// mounts stay as they are: nothing at the default path, where admission mounts
+// a token that rotates.
+func (p *pod) insteadOf(volume string) string {
+	for _, c := range p.containers {
+		for _, m := range c.at("volumeMounts").list() {
+			if m.at("name").str() == volume && cleanPath(m.at("mountPath").str()) == defaultPath {
+				return "delete the volume and its mounts: where automountServiceAccountToken is not false, the API server adds a token there that is rotated"
+			}
+		}
+	}
+	return fmt.Sprintf("declare a projected volume in its place: {name: %s, projected: {sources: [%s]}}", printable(volume), sourceToDeclare)
+}
+
+func (p *pod) checkLegacyName(n *node, key, where, mend string) {
 	name := n.at(key).str()
 	id := inSpace{p.space, name}
 	switch {
 	case legacyName.MatchString(name):
 		p.reportIf(func(f *facts) bool { return !f.otherSecrets.has(id) },
-			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which has the name of a legacy token", "")
+			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which has the name of a legacy token", mend)
 	case strings.Contains(name, "token"): // others are never one, and a cluster's list has thousands
 		p.reportIf(func(f *facts) bool { return f.tokenSecrets.has(id) },
-			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which is of type "+secretType, "")
+			ruleLegacyVolume, n.lineOf(key), where+" uses Secret "+quote(name)+", which is of type "+secretType, mend)
 	}
 }
 
