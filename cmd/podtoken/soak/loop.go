@@ -24,7 +24,8 @@ func (r *run) loop(ctx context.Context) error {
 	defer cancel()
 	c := channels{make(chan seen), make(chan login), make(chan found)}
 	group.Go(func() { watch(inner, r.source(), c.tokens) })
-	group.Go(func() { r.lookForSecrets(inner, c.secrets) })
+	namespace := r.token.Kubernetes().Namespace
+	group.Go(func() { r.lookForSecrets(inner, namespace, c.secrets) })
 	r.event(Begun, r.introduction())
 	return r.listen(inner, &group, c)
 }
@@ -56,7 +57,7 @@ func (r *run) listen(ctx context.Context, group *sync.WaitGroup, c channels) err
 		case s := <-c.tokens:
 			r.saw(s)
 		case f := <-c.secrets:
-			r.secrets = &f
+			r.looked(f)
 		case l := <-c.logins:
 			busy = false
 			if err := r.loggedIn(l); err != nil {
@@ -113,14 +114,22 @@ func watch(ctx context.Context, source *tokenfile.Source, tokens chan<- seen) {
 	}
 }
 
-func (r *run) lookForSecrets(ctx context.Context, secrets chan<- found) {
+func (r *run) lookForSecrets(ctx context.Context, namespace string, secrets chan<- found) {
 	if r.Secrets == nil {
 		return
 	}
-	f := found{at: time.Now()}
-	f.names, f.err = r.Secrets(ctx, r.token.Kubernetes().Namespace)
-	select {
-	case secrets <- f:
-	case <-ctx.Done():
+	again := time.NewTicker(secretsEvery)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		f := found{at: time.Now()}
+		f.names, f.err = r.Secrets(ctx, namespace)
+		select {
+		case secrets <- f:
+		case <-ctx.Done():
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
 	}
 }

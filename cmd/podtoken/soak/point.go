@@ -50,6 +50,9 @@ func (r *run) audiencePoint() Point {
 	case r.audience != nil:
 		p.State, p.Evidence = Failed, oneLine(r.audience)
 		p.Mend = "somebody changed the volume while the soak ran: declare one of this pod's own, " + volume
+	case r.lacking != "":
+		p.State, p.Evidence = Failed, fmt.Sprintf("%s does not hold %q", bounded(r.lacking), want)
+		p.Mend = "declare a projected volume of the pod's own: " + volume
 	case want == "":
 		p.State, p.Evidence = NotSeen, "the token is for "+bounded(got)+", and what the relying party wants was not said"
 	default:
@@ -181,7 +184,7 @@ func (r *run) loginsPoint() Point {
 		p.State, p.Mend = NotYet, "go on until the next login"
 		p.Evidence = fmt.Sprintf("none has yet after the last rotation, at %s", stamp(rotations.current().Seen))
 	default:
-		p.State, p.Evidence = Held, fmt.Sprintf("after each of %d, at most %s later", rotations.counted(), short(rotations.gap))
+		p.State, p.Evidence = Held, fmt.Sprintf("after each of %d, at most %s later", rotations.seen-rotations.skipped, short(rotations.gap))
 		if rotations.skipped > 0 {
 			p.Evidence += fmt.Sprintf(", but for %d that was replaced before a login was due", rotations.skipped)
 		}
@@ -190,37 +193,40 @@ func (r *run) loginsPoint() Point {
 }
 
 func (r *run) rejectedPoint() Point {
-	return r.none(party.Refused, Point{
+	answered := r.logins[party.Accepted] + r.logins[party.Refused]
+	return r.none(party.Refused, answered, "answered", Point{
 		Name: "rejections", Claim: "no login was rejected since the start",
 		Mend: "mend what the error names, at the relying party or in the pod's spec",
 	})
 }
 
 func (r *run) reachablePoint() Point {
-	return r.none(party.NoAnswer, Point{
+	sent := r.logins[party.Accepted] + r.logins[party.Refused] + r.logins[party.NoAnswer]
+	return r.none(party.NoAnswer, sent, "sent", Point{
 		Name: "reachable", Claim: "the relying party was reachable",
 		Mend: "look at its own log and at the way there: name, network policy, certificate, seal, rate limit",
 	})
 }
 
 func (r *run) validPoint() Point {
-	return r.none(party.NotSent, Point{
+	ended := 0
+	for _, n := range r.logins {
+		ended += n
+	}
+	return r.none(party.NotSent, ended, "made", Point{
 		Name: "valid", Claim: "the file held a valid token at each login",
 		Mend: "mend what the error names; if it is an expiry, " + stuckMend,
 	})
 }
 
-// none is a point that fails if any login ended like outcome.
-func (r *run) none(outcome party.Outcome, p Point) Point {
-	total := 0
-	for _, n := range r.logins {
-		total += n
-	}
+// none is a point that fails if any of total logins ended like outcome. They
+// are those that can tell, since they were what: made, sent or answered.
+func (r *run) none(outcome party.Outcome, total int, what string, p Point) Point {
 	switch n := r.logins[outcome]; {
 	case n > 0:
 		p.State, p.Evidence = Failed, fmt.Sprintf("%d of %s: %s", n, count(total, "login"), r.stretches(outcome))
 	case total == 0:
-		p.State, p.Evidence, p.Mend = NotYet, "no login had ended", "go on"
+		p.State, p.Evidence, p.Mend = NotYet, "no login was "+what, "go on"
 	default:
 		p.State, p.Evidence, p.Mend = Held, fmt.Sprintf("none of %s", count(total, "login")), ""
 	}

@@ -21,7 +21,9 @@ const keptRotations = 100
 // rotations counts all and keeps the last ones.
 type rotations struct {
 	seen, crossed int
-	skipped       int // were followed by the next one before a login was tried
+	skipped       int  // were followed by the next one before a login was tried
+	first         bool // a login was tried with the token before all of them
+	untried       int  // 1 if none was: the rotation that came then cannot be crossed
 	last          []*Rotation
 	missed        []time.Time   // of those without a login until the next one, the last ones
 	missedCount   int           // all of those
@@ -38,6 +40,8 @@ func (r *rotations) current() *Rotation {
 
 func (r *rotations) add(next *Rotation) {
 	switch before := r.current(); {
+	case before == nil && !r.first:
+		r.untried = 1
 	case before == nil || !before.LoggedIn.IsZero():
 	case !before.tried:
 		r.skipped++
@@ -54,12 +58,17 @@ func (r *rotations) add(next *Rotation) {
 }
 
 // counted are those that a login could tell from the one before. A kubelet that
-// is restarted replaces a token at any time, maybe twice between two logins.
-func (r *rotations) counted() int { return r.seen - r.skipped }
+// is restarted replaces a token at any time, maybe twice between two logins or
+// before the first.
+func (r *rotations) counted() int { return r.seen - r.skipped - r.untried }
 
 // tried notes a login that has ended, however, and began at began.
 func (r *rotations) tried(began time.Time) {
-	if rotation := r.current(); rotation != nil && !began.Before(rotation.Seen) {
+	rotation := r.current()
+	switch {
+	case rotation == nil:
+		r.first = true
+	case !began.Before(rotation.Seen):
 		rotation.tried = true
 	}
 }

@@ -3,6 +3,7 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/podtoken/podtoken/cmd/podtoken/party"
@@ -21,6 +22,7 @@ type run struct {
 	life       lifetime         // of that one
 	lifetimes  lifetimes        // of all
 	audience   error            // why a token was for somebody else, the first time
+	lacking    string           // what a token's audience was without the party, the first time
 	stranger   string           // what the file held that the kubelet did not put there, the first time
 	overdue    bool             // the kubelet is late, which was told
 	expiries   []time.Time      // of tokens that were replaced, which still lie ahead
@@ -54,8 +56,17 @@ func newRun(s *Soak, token *tokenfile.Token) *run {
 		logins: map[party.Outcome]int{}, troubles: newTroubles(),
 		timeline: newTimeline(now, 2*s.every(life)), // one login in each, whatever their delays
 	}
-	r.lifetimes.add(life)
+	r.took(token, life)
 	return r
+}
+
+// took notes what a token says of itself. A Source may accept more than the
+// party does.
+func (r *run) took(token *tokenfile.Token, life lifetime) {
+	r.lifetimes.add(life)
+	if want := r.Party.Audience(); r.lacking == "" && want != "" && !slices.Contains(token.Audience(), want) {
+		r.lacking = fmt.Sprintf("%q", token.Audience())
+	}
 }
 
 // saw takes what the watch yielded: the first token again, another one, or why
@@ -87,7 +98,7 @@ func (r *run) saw(s seen) {
 	r.expires(old.Expiry())
 	r.token, r.acceptedBy, r.overdue = s.token, false, false
 	r.life = lifetimeOf(s.token, now)
-	r.lifetimes.add(r.life)
+	r.took(s.token, r.life)
 	r.event(Rotated, fmt.Sprintf("rotation %d: the token before it ends at %s, the new one is due to be replaced at %s",
 		r.rotations.seen, stamp(old.Expiry()), stamp(r.life.due())))
 }
@@ -179,6 +190,14 @@ func (r *run) judge(now time.Time) {
 // Rotations that go on do not prolong it.
 func (r *run) isPatient(now time.Time) bool {
 	return !r.rotations.waiting() || now.Sub(r.waits) > max(patience, 2*r.every(r.life)+r.timeout())
+}
+
+// looked keeps what a look for Secrets found, but for one that saw nothing after
+// one that did.
+func (r *run) looked(f found) {
+	if f.err == nil || r.secrets == nil || r.secrets.err != nil {
+		r.secrets = &f
+	}
 }
 
 func (r *run) event(kind Kind, text string) {

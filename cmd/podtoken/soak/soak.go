@@ -44,6 +44,7 @@ type Soak struct {
 
 	// Secrets, if set, returns the names of the namespace's Secrets that hold
 	// a token without an expiry. Its error is why they could not be looked for.
+	// It is called at the start and each hour, and must return when ctx ends.
 	Secrets func(ctx context.Context, namespace string) ([]string, error)
 
 	// OnEvent, if set, is told of what a person wants to know while it
@@ -60,6 +61,9 @@ const (
 	defaultTimeout = 30 * time.Second
 	shortestEvery  = 10 * time.Second
 	loginsInALife  = 360
+
+	// secretsEvery is how often Secrets are looked for.
+	secretsEvery = time.Hour
 
 	// grace is how long the end of a soak waits for a login that is under way.
 	grace = time.Second
