@@ -150,7 +150,7 @@ func declaredLifetime(ctx context.Context, client *cluster.Client, path string) 
 	}
 	projection, ok := cluster.Declared(pod, path)
 	if !ok {
-		return 0, fmt.Errorf("the spec of pod %s/%s declares no token at %s", k.Namespace, k.Pod, path)
+		return 0, fmt.Errorf("the spec of pod %s/%s declares no token at %s, or two containers another one each", k.Namespace, k.Pod, path)
 	}
 	if projection.Injected {
 		return 0, errors.New("the pod declares no token: this one is what the API server injects")

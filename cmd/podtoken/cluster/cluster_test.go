@@ -156,10 +156,15 @@ func TestDeclared(t *testing.T) {
 			{"name": "token", "mountPath": "/tokens/"},
 			{"name": "kube-api-access-x2v4b", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"},
 			{"name": "token", "mountPath": "/frozen", "subPath": "openbao"},
-			{"name": "token", "mountPath": "/folder", "subPath": "deep"}]}],
+			{"name": "token", "mountPath": "/folder", "subPath": "deep"},
+			{"name": "token", "mountPath": "/var/run/secrets/tokens"},
+			{"name": "token", "mountPath": "/same"}, {"name": "token", "mountPath": "/other"}]},
+			{"name": "proxy", "volumeMounts": [
+				{"name": "token", "mountPath": "/same"}, {"name": "proxy", "mountPath": "/other"}]}],
 		"initContainers": [{"name": "init", "volumeMounts": [{"name": "token", "mountPath": "/early"}]}],
 		"volumes": [
 			{"name": "data", "emptyDir": {}},
+			{"name": "proxy", "projected": {"sources": [{"serviceAccountToken": {"audience": "openbao", "expirationSeconds": 7200, "path": "openbao"}}]}},
 			{"name": "kube-api-access-x2v4b", "projected": {"sources": [{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]}},
 			{"name": "token", "projected": {"sources": [
 				{"configMap": {"name": "ca"}},
@@ -177,10 +182,14 @@ func TestDeclared(t *testing.T) {
 		"/frozen":           `{"Audience":"openbao","Lifetime":600000000000,"SubPath":true}`,
 		"/folder/sts":       `{"Audience":"sts","Lifetime":3600000000000,"SubPath":true}`,
 		"/var/run/secrets/kubernetes.io/serviceaccount/token": `{"Audience":"","Lifetime":3607000000000,"SubPath":false,"Injected":true}`,
-		"/tokens/other":  "",
-		"/tokens":        "",
-		"/tokensopenbao": "",
-		"/data/openbao":  "",
+		"/var/run/secrets/tokens/openbao":                     `{"Audience":"openbao","Lifetime":600000000000,"SubPath":false}`,
+		"/run/secrets/tokens/openbao":                         `{"Audience":"openbao","Lifetime":600000000000,"SubPath":false}`,
+		"/same/openbao":                                       `{"Audience":"openbao","Lifetime":600000000000,"SubPath":false}`,
+		"/other/openbao":                                      "",
+		"/tokens/other":                                       "",
+		"/tokens":                                             "",
+		"/tokensopenbao":                                      "",
+		"/data/openbao":                                       "",
 	} {
 		p, ok := cluster.Declared(got, path)
 		assert.Equal(t, want != "", ok, path)

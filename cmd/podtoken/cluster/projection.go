@@ -22,11 +22,12 @@ const injectedVolume = "kube-api-access-"
 
 // Declared finds what a pod's spec says about the token at file, an absolute
 // path as its containers have it. It returns false if no container mounts a
-// projected token there: a Secret's token is none.
-func Declared(pod *corev1.Pod, file string) (Projection, bool) {
+// projected token there, since a Secret's token is none, and if two containers
+// mount different ones: which of them this is, nothing tells.
+func Declared(pod *corev1.Pod, file string) (declared Projection, ok bool) {
 	for _, mount := range mounts(pod) {
-		inside, ok := under(mount.MountPath, file)
-		if !ok {
+		inside, isUnder := under(mount.MountPath, file)
+		if !isUnder {
 			continue
 		}
 		for _, token := range projections(pod, mount.Name) {
@@ -37,13 +38,16 @@ func Declared(pod *corev1.Pod, file string) (Projection, bool) {
 			if token.ExpirationSeconds != nil {
 				p.Lifetime = time.Duration(*token.ExpirationSeconds) * time.Second
 			}
-			return p, true
+			if ok && p != declared {
+				return Projection{}, false
+			}
+			declared, ok = p, true
 		}
 	}
-	return Projection{}, false
+	return declared, ok
 }
 
-// mounts are those of all containers: which of them this is, nothing tells.
+// mounts are those of all containers.
 func mounts(pod *corev1.Pod) []corev1.VolumeMount {
 	var all []corev1.VolumeMount
 	for _, c := range pod.Spec.Containers {
@@ -73,9 +77,19 @@ func projections(pod *corev1.Pod, volume string) []*corev1.ServiceAccountTokenPr
 	return found
 }
 
+// canonical also knows that images have /var/run as a link to /run, which is
+// what the kernel's table of mounts says then.
+func canonical(name string) string {
+	name = path.Clean(name)
+	if name == "/run" || strings.HasPrefix(name, "/run/") {
+		return "/var" + name
+	}
+	return name
+}
+
 // under returns what is left of file below a mount, empty for the mount itself.
 func under(mount, file string) (string, bool) {
-	mount, file = path.Clean(mount), path.Clean(file)
+	mount, file = canonical(mount), canonical(file)
 	if file == mount {
 		return "", true
 	}
