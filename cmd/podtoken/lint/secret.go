@@ -64,7 +64,7 @@ func (p *pod) checkLegacyName(n *node, key, where, mend string) {
 }
 
 var (
-	commentedName = regexp.MustCompile(`\bsecretName\s*["']?:\s*["']?[a-z0-9.-]+-token-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	commentedName = regexp.MustCompile(`\b(?:secretName|name)\s*["']?:\s*["']?[a-z0-9.-]+-token-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 	commentedType = regexp.MustCompile(`^[#\s-]*(type\s*:\s*["']?kubernetes\.io/service-account-token|["']?kubernetes\.io/service-account\.name["']?\s*:)`)
 )
 

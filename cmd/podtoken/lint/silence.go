@@ -45,26 +45,50 @@ func (o *object) silences(pods []*pod) []*silence {
 }
 
 // commented are the silences of comments: on a line, or alone above it, where
-// several can stand above one another.
+// more comments can stand between. Above a block of comments in which a legacy
+// token was found they are for that.
 func (o *object) commented() []*silence {
 	var found []*silence
-	var below comment // the silence on a line of its own that was seen last
-	target := 0       // and its target
+	blocks := o.commentFindings()
+	first, below := 0, 0 // lines of the comments alone that were seen last, and the one below them
 	for _, c := range slices.Backward(o.comments) {
-		said := ignoreComment.FindStringSubmatch(strings.TrimRight(c.text, "\r"))
-		switch {
-		case said == nil:
-			continue
-		case !c.alone:
-			found = append(found, o.silence(said[1], c.line, c.line, false)...)
-			continue
-		case below.line != c.line+1:
-			target = c.line + 1
+		if c.alone && c.line+1 != first {
+			below = c.line + 1
 		}
-		below = c
+		if c.alone {
+			first = c.line
+		}
+		said := ignoreComment.FindStringSubmatch(strings.TrimRight(c.text, "\r"))
+		if said == nil {
+			continue
+		}
+		target := c.line
+		if c.alone {
+			target = below
+		}
+		if legacy := blocks[c.line+1]; legacy > 0 && strings.Contains(said[1], ruleCommentedOut.ID) {
+			target = legacy
+		}
 		found = append(found, o.silence(said[1], c.line, target, false)...)
 	}
 	slices.Reverse(found)
+	return found
+}
+
+// commentFindings are the lines of what was found in blocks of comments, by
+// each line of the block up to there.
+func (o *object) commentFindings() map[int]int {
+	found := make(map[int]int)
+	for _, f := range o.findings {
+		if f.Rule == ruleCommentedOut.ID {
+			found[f.Line] = f.Line
+		}
+	}
+	for _, c := range slices.Backward(o.comments) {
+		if line := found[c.line+1]; line > 0 && c.alone && found[c.line] == 0 {
+			found[c.line] = line
+		}
+	}
 	return found
 }
 

@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,11 +32,13 @@ spec:
 
 func TestSilences(t *testing.T) {
 	for name, c := range map[string]struct{ at, text, want string }{
-		"none":                                {"", "", "PT003:16 PT004:16"},
-		"on the line":                         {"LINE", "# podtoken:ignore PT003 the API server is the relying party", "PT004:16"},
-		"both on the line":                    {"LINE", "# podtoken:ignore PT003, PT004 a test", ""},
-		"above the line":                      {"ABOVE", "# podtoken:ignore PT003 a test", "PT004:16"},
-		"two above the line":                  {"ABOVE", "# podtoken:ignore PT003 a test\n          # podtoken:ignore PT004 a test", ""},
+		"none":               {"", "", "PT003:16 PT004:16"},
+		"on the line":        {"LINE", "# podtoken:ignore PT003 the API server is the relying party", "PT004:16"},
+		"both on the line":   {"LINE", "# podtoken:ignore PT003, PT004 a test", ""},
+		"above the line":     {"ABOVE", "# podtoken:ignore PT003 a test", "PT004:16"},
+		"two above the line": {"ABOVE", "# podtoken:ignore PT003 a test\n          # podtoken:ignore PT004 a test", ""},
+		"above the line, with a reason of two lines":   {"ABOVE", "# podtoken:ignore PT003 a test\n          # that goes on", "PT004:17"},
+		"above a comment that is about something else": {"ABOVE", "# podtoken:ignore PT003 a test\n\n          # another", "PT003:18 PT004:18 PT902:15"},
 		"on another line":                     {"TEMPLATE", "# podtoken:ignore PT003 a test", "PT003:16 PT004:16 PT902:7"},
 		"by the object":                       {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003: a test'}", "PT004:17"},
 		"by the object, two":                  {"OBJECT", "\n  annotations: {podtoken.dev/ignore: 'PT003: a test; and more; PT004: a test'}", ""},
@@ -62,6 +66,37 @@ func TestSilences(t *testing.T) {
 			assert.Equal(t, c.want, brief(findings(t, &lint.Linter{}, text)))
 		})
 	}
+}
+
+// Every rule has a line to be silenced on, or above.
+func TestEachRuleIsSilencedAtItsLine(t *testing.T) {
+	for _, rule := range lint.Rules() {
+		if rule.ID == "PT901" || rule.ID == "PT902" {
+			continue // about silences
+		}
+		t.Run(rule.ID, func(t *testing.T) {
+			bad := readFile(t, filepath.Join("testdata", "rules", rule.ID, "bad.yaml"))
+			lines := strings.Split(bad, "\n")
+			at := findings(t, &lint.Linter{}, bad)[0].Line - 1
+			above := slices.Insert(slices.Clone(lines), at, "# podtoken:ignore "+rule.ID+" a test")
+			assert.Empty(t, findings(t, &lint.Linter{}, strings.Join(above, "\n")), "above")
+			if !strings.HasPrefix(strings.TrimSpace(lines[at]), "#") {
+				lines[at] += " # podtoken:ignore " + rule.ID + " a test"
+				assert.Empty(t, findings(t, &lint.Linter{}, strings.Join(lines, "\n")), "on it")
+			}
+		})
+	}
+}
+
+// A block of comments is silenced above it, wherever in it the token is.
+func TestASilenceAboveABlockOfComments(t *testing.T) {
+	bad := readFile(t, "testdata/rules/PT015/bad.yaml")
+	const first = "      # until 2024:\n"
+	assert.Contains(t, bad, first)
+	silence := "      # podtoken:ignore PT015 the audit wants it\n"
+	assert.Empty(t, findings(t, &lint.Linter{}, strings.Replace(bad, first, silence+first, 1)))
+	apart := strings.Replace(bad, first, silence+"      terminationGracePeriodSeconds: 1\n"+first, 1)
+	assert.Equal(t, "PT015:33 PT902:28", brief(findings(t, &lint.Linter{}, apart)))
 }
 
 // What was found before the rest of the input decided on it is silenced too.

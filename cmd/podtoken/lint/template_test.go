@@ -106,6 +106,19 @@ func TestPodSpecs(t *testing.T) {
 		"a volume that no container mounts":         {head + `containers: [{name: app, image: x}], ` + vol, "PT011:3"},
 		"a volume over the default path":            {`serviceAccountName: web, automountServiceAccountToken: true, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, "PT009:3"},
 		"the same without the default token":        {head + `containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, ""},
+		"the same where nobody says anything of it": {`serviceAccountName: web, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, "PT009:3"},
+		"the same in a patch":                       {`serviceAccountName: web, containers: [{name: app, volumeMounts: [{name: token, mountPath: /var/run/secrets}]}], ` + vol, ""},
+		"the API server's audience at the default path": {
+			head + `containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount}]}], ` + strings.Replace(vol, "payments", "https://kubernetes.default.svc", 1), "",
+		},
+		"3607 s for somebody else": {head + app + ", " + strings.Replace(vol, "3600", "3607", 1), ""},
+		"two tokens of a folder that is mounted by subPath": {
+			head + `containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /tokens, subPath: in}]}], volumes: [{name: token, projected: {sources: [` +
+				strings.Replace(token, "path: token", "path: in/a", 1) + ", " + strings.Replace(token, "path: token", "path: in/b", 1) + `]}}]`, "PT010:3",
+		},
+		"a legacy token in a variable, commented out": {
+			head + app + ", " + vol + "\n  # env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: web-token-x7k2p, key: token}}}]\n  ", "PT015:4",
+		},
 		"a volume in the default path":              {`serviceAccountName: web, automountServiceAccountToken: true, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /run/secrets/kubernetes.io/serviceaccount/own}]}], ` + vol, "PT009:3"},
 		"the same without the default token, in it": {head + `containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /run/secrets/kubernetes.io/serviceaccount/own}]}], ` + vol, ""},
 		"a mode for everybody":                      {head + `securityContext: {runAsNonRoot: true, runAsGroup: 1000}, ` + app + ", " + strings.Replace(mode, "0440", "0444", 1), ""},
