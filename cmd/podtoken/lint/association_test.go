@@ -101,6 +101,8 @@ func TestPodsThatWereNotInjected(t *testing.T) {
 		"a pod that has ended":                       {"Running", "Succeeded", "", "", ""},
 		"a static pod, which has no service account": {" LABELS", ", annotations: {kubernetes.io/config.mirror: x}", "", "", ""},
 		"a pod that is being deleted":                {" LABELS", ", deletionTimestamp: '2026-11-30T08:18:22Z'", "", "", ""},
+		"a pod that has failed":                      {"Running", "Failed", "", "", ""},
+		"a pod that the webhook shall pass by":       {" LABELS", ", labels: {eks.amazonaws.com/skip-pod-identity-webhook: ''}", "", "", ""},
 		"all its containers left out":                {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: 'app, proxy'}", "", "", ""},
 		"one of its containers so":                   {" LABELS", ", annotations: {eks.amazonaws.com/skip-containers: proxy}", "", "PT016:2", ""},
 		"a manifest, which runs later":               {"uid: x LABELS}\nspec:\n  serviceAccountName: web\n  nodeName: n\n  containers: [{name: app}, {name: proxy}]\nstatus: {phase: Running}", "}\nspec: {serviceAccountName: web, containers: [{name: app}]}", "", "", ""},

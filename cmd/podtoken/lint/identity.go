@@ -8,6 +8,7 @@ import (
 const (
 	roleAnnotation   = "eks.amazonaws.com/role-arn"
 	skipAnnotation   = "eks.amazonaws.com/skip-containers"
+	skipLabel        = "eks.amazonaws.com/skip-pod-identity-webhook"
 	mirrorAnnotation = "kubernetes.io/config.mirror" // a static pod, which has no service account
 	fargateLabel     = "eks.amazonaws.com/fargate-profile"
 )
@@ -78,10 +79,12 @@ func checkAccount(o *object) {
 }
 
 // checkInjection finds pods that the webhook did not see. One that has ended,
-// or is about to, is not worth a finding.
+// or is about to, is not worth a finding, and one that asked the webhook to pass
+// it by has what it wants.
 func checkInjection(p *pod) {
 	phase := p.root.at("status", "phase").str()
-	if !p.live || p.annotation(mirrorAnnotation) != "" || phase == "Succeeded" || phase == "Failed" || p.metadata.has("deletionTimestamp") {
+	if !p.live || p.annotation(mirrorAnnotation) != "" || phase == "Succeeded" || phase == "Failed" || p.metadata.has("deletionTimestamp") ||
+		p.metadata.at("labels").has(skipLabel) {
 		return
 	}
 	skipped := strings.Split(p.annotation(skipAnnotation), ",")
