@@ -88,6 +88,11 @@ func TestEachRuleIsSilencedAtItsLine(t *testing.T) {
 	}
 }
 
+func TestEachBlockOfCommentsIsFoundOnce(t *testing.T) {
+	const block = "# - secret:\n#     secretName: web-token-x7k2p\n# - secret:\n#     secretName: api-token-x7k2p\n"
+	assert.Equal(t, "PT015:2 PT015:7", brief(findings(t, &lint.Linter{}, block+"kind: Deployment\n"+block)))
+}
+
 // A block of comments is silenced above it, wherever in it the token is.
 func TestASilenceAboveABlockOfComments(t *testing.T) {
 	bad := readFile(t, "testdata/rules/PT015/bad.yaml")

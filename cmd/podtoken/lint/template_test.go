@@ -127,16 +127,19 @@ func TestPodSpecs(t *testing.T) {
 		"a mode that a group without root's":        {head + `securityContext: {runAsUser: 1000, runAsGroup: 1000}, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /tokens}]}, {name: proxy, image: x, securityContext: {runAsUser: 0}}], ` + mode, "PT012:3"},
 		"the same with fsGroup":                     {head + `securityContext: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 1}, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /tokens}]}, {name: proxy, image: x, securityContext: {runAsUser: 0}}], ` + mode, ""},
 		"the same with root's group besides":        {head + `securityContext: {runAsUser: 1000, runAsGroup: 1000, supplementalGroups: [5, 0]}, containers: [{name: app, image: x, volumeMounts: [{name: token, mountPath: /tokens}]}, {name: proxy, image: x, securityContext: {runAsUser: 0}}], ` + mode, ""},
-		"a pod of Windows":                          {head + `os: {name: windows}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), ""},
-		"a node of Windows":                         {head + `nodeSelector: {kubernetes.io/os: windows}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), ""},
-		"one of Linux":                              {head + `os: {name: linux}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), "PT012:3"},
-		"a native sidecar that has another user":    {head + `initContainers: [{name: proxy, image: x, restartPolicy: Always, securityContext: {runAsUser: 1337}}], securityContext: {runAsUser: 1000, runAsGroup: 1000}, ` + app + ", " + mode, "PT012:3"},
-		"a debugging container that has no user":    {head + `ephemeralContainers: [{name: debug}], containers: [{name: app, image: x, securityContext: {runAsUser: 1000, runAsGroup: 1000}, volumeMounts: [{name: token, mountPath: /tokens}]}], ` + mode, "PT012:3"},
-		"the same with one user for all":            {head + `securityContext: {runAsUser: 1000, runAsGroup: 1000}, ` + app + ", " + mode, ""},
-		"root may read any mode":                    {head + app + ", " + mode, ""},
-		"the default service account, said":         {`serviceAccountName: default, containers: [{name: app, image: x}]`, "PT013:3"},
-		"the default service account, not said":     {`containers: [{name: app, image: x}]`, "PT013:3"},
-		"a service account of its own":              {`serviceAccountName: web, containers: [{name: app, image: x}]`, ""},
+		"a file that belongs to the container's user": {
+			head + `initContainers: [{name: init, image: x, securityContext: {runAsUser: 0}}], securityContext: {runAsUser: 1000, runAsGroup: 1000}, ` + app + ", " + strings.Replace(mode, "path: token", "path: token, user: 1000", 1), "",
+		},
+		"a pod of Windows":                       {head + `os: {name: windows}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), ""},
+		"a node of Windows":                      {head + `nodeSelector: {kubernetes.io/os: windows}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), ""},
+		"one of Linux":                           {head + `os: {name: linux}, securityContext: {runAsNonRoot: true}, ` + app + ", " + strings.Replace(mode, "0440", "0400", 1), "PT012:3"},
+		"a native sidecar that has another user": {head + `initContainers: [{name: proxy, image: x, restartPolicy: Always, securityContext: {runAsUser: 1337}}], securityContext: {runAsUser: 1000, runAsGroup: 1000}, ` + app + ", " + mode, "PT012:3"},
+		"a debugging container that has no user": {head + `ephemeralContainers: [{name: debug}], containers: [{name: app, image: x, securityContext: {runAsUser: 1000, runAsGroup: 1000}, volumeMounts: [{name: token, mountPath: /tokens}]}], ` + mode, "PT012:3"},
+		"the same with one user for all":         {head + `securityContext: {runAsUser: 1000, runAsGroup: 1000}, ` + app + ", " + mode, ""},
+		"root may read any mode":                 {head + app + ", " + mode, ""},
+		"the default service account, said":      {`serviceAccountName: default, containers: [{name: app, image: x}]`, "PT013:3"},
+		"the default service account, not said":  {`containers: [{name: app, image: x}]`, "PT013:3"},
+		"a service account of its own":           {`serviceAccountName: web, containers: [{name: app, image: x}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, brief(findings(t, &lint.Linter{}, strings.Replace(template, "SPEC", "{"+c.spec+"}", 1))))
@@ -190,6 +193,10 @@ func TestOneObjectExplainsAnother(t *testing.T) {
 		"a binding names the account as a user": {
 			strings.Replace(deployment, "SPEC", "serviceAccountName: default", 1) +
 				"---\nkind: RoleBinding\nsubjects: [{kind: User, name: 'system:serviceaccount:shop:default'}]\n", "",
+		},
+		"the annotation of IRSA on what is no service account": {
+			"kind: Deployment\nmetadata: {name: web, namespace: shop, annotations: {eks.amazonaws.com/role-arn: x}}\n" +
+				"---\nkind: PodIdentityAssociation\nspec: {namespace: shop, serviceAccount: web}\n", "",
 		},
 		"a Secret of another type, with the name of a legacy token": {
 			strings.Replace(deployment, "SPEC", "serviceAccountName: web, volumes: [{name: t, secret: {secretName: slack-token-db42x}}]", 1) +
