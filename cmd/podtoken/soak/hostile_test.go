@@ -130,6 +130,96 @@ func TestLifetimesThatDiffer(t *testing.T) {
 	})
 }
 
+func TestOneTokenThatIsNotAsDeclared(t *testing.T) {
+	for name, lifetime := range map[string]time.Duration{"shorter": 30 * time.Minute, "longer": 24 * time.Hour} {
+		inBubble(t, name, openbao(), func(t *testing.T, b *bed) {
+			b.kubelet.Stall(true)
+			b.after(10*time.Minute, func() { b.put(func(r *tokenfiletest.Request) { r.Lifetime = lifetime }) })
+			s := b.soak()
+			s.For = 20 * time.Minute
+			p := point(t, b.run(t.Context(), s), "lifetime")
+			assert.Equal(t, soak.Failed, p.State)
+			assert.Contains(t, p.Evidence, "in 2 tokens; declared are 3600 s")
+		})
+	}
+}
+
+func TestATokenThatNeverLoggedIn(t *testing.T) {
+	inBubble(t, "while the party was away from before one rotation until after the next", openbao(), func(t *testing.T, b *bed) {
+		b.after(45*time.Minute, func() { b.server.SetDown(true) })
+		b.after(105*time.Minute, func() { b.server.SetDown(false) })
+		s := b.soak()
+		s.Rotations = 4
+		v := b.run(t.Context(), s)
+		assert.Equal(t, map[string]soak.State{"logins": soak.Failed, "reachable": soak.Failed}, states(v))
+		assert.Regexp(t, "^none did after 1 rotation, before the next one: 2000-01-01T00:(48|49):", point(t, v, "logins").Evidence)
+	})
+}
+
+// The file system's clock is none of the bubble's, so the times are set.
+func TestWhenTheFileWasWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		written time.Duration // after the container's start
+		soak    time.Duration
+		want    soak.State
+		text    string
+	}{
+		"before the start, and no rotation was due": {-time.Minute, 45 * time.Minute, soak.NotYet, "written at 1999-12-31T23:59:00Z, and not since the start at 2000-01-01T00:00:00Z"},
+		"before the start, though a rotation was":   {-time.Minute, 52 * time.Minute, soak.Failed, "written at 1999-12-31T23:59:00Z"},
+		"at the start, though a rotation was":       {0, 52 * time.Minute, soak.Failed, "written at 2000-01-01T00:00:00Z"},
+		"after the start, at the rotation":          {50 * time.Minute, 52 * time.Minute, soak.Held, "written at 2000-01-01T00:50:00Z, started at 2000-01-01T00:00:00Z"},
+	} {
+		inBubble(t, name, openbao(), func(t *testing.T, b *bed) {
+			s := b.soak()
+			s.For = c.soak
+			b.after(c.soak-time.Second, func() { // after the last look at the file
+				written := s.Started.Add(c.written)
+				assert.NoError(t, os.Chtimes(b.path, written, written))
+			})
+			p := point(t, b.run(t.Context(), s), "modified")
+			assert.Equal(t, c.want, p.State)
+			assert.Contains(t, p.Evidence, c.text)
+		})
+	}
+}
+
+func TestARotationThatNobodyHasLoggedInAfterYet(t *testing.T) {
+	inBubble(t, "when it is interrupted", openbao(), func(t *testing.T, b *bed) {
+		b.after(7*time.Minute, func() { assert.NoError(t, b.kubelet.Rotate()) })
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+		defer cancel()
+		s := b.soak()
+		s.Every = 5 * time.Minute
+		p := point(t, b.run(ctx, s), "logins")
+		assert.Equal(t, soak.NotYet, p.State)
+		assert.Equal(t, "go on until the next login", p.Mend)
+	})
+}
+
+// late answers after two minutes.
+type late struct{ party.Party }
+
+func (l late) Login(ctx context.Context) error {
+	err := l.Party.Login(ctx)
+	time.Sleep(2 * time.Minute)
+	return err
+}
+
+// Which token a login had that was under way at a rotation nobody knows.
+func TestALoginDuringARotationIsOfNeitherToken(t *testing.T) {
+	inBubble(t, "and the only one of the second token fails", openbao(), func(t *testing.T, b *bed) {
+		b.after(6*time.Minute, func() { assert.NoError(t, b.kubelet.Rotate()) }) // a login is under way
+		b.after(8*time.Minute, func() { b.server.SetDown(true) })
+		b.after(13*time.Minute, func() { assert.NoError(t, b.kubelet.Rotate()) })
+		b.after(14*time.Minute, func() { b.server.SetDown(false) })
+		s := b.soak()
+		s.Party, s.Timeout, s.Every, s.For = late{b.party()}, 3*time.Minute, 5*time.Minute, 18*time.Minute
+		v := b.run(t.Context(), s)
+		assert.Equal(t, 3, v.Logins[party.Accepted])
+		assert.Equal(t, "2 rotations seen, 0 of them with accepted logins on both sides", point(t, v, "rotations").Evidence)
+	})
+}
+
 // canceling says that it was canceled, by whom nobody knows.
 type canceling struct{ party.Party }
 
