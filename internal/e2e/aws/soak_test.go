@@ -302,15 +302,17 @@ type harm struct {
 }
 
 func (h *harm) do(ctx context.Context) error {
-	// After a refresh, so that podtoken's credentials live on while those of
-	// the control, which refreshes nothing before its end, do not.
 	if err := h.fetched(ctx, 1); err != nil {
+		return err
+	}
+	end, err := h.refreshed(ctx)
+	if err != nil {
 		return err
 	}
 	if err := h.during(downtime{name: "STS could not be reached", sts: true}, func() error {
 		h.cut(true)
 		defer h.cut(false)
-		sleep(ctx, lifetime*7/10)
+		sleep(ctx, time.Until(end))
 		return nil
 	}); err != nil {
 		return err
@@ -331,6 +333,22 @@ func (h *harm) do(ctx context.Context) error {
 		return err
 	}
 	return h.fetched(ctx, h.fetches())
+}
+
+// refreshed waits for a moment from which podtoken's credentials outlive those
+// of the control, which refreshes nothing before its end. It returns until when
+// STS can be out of reach then: the control's have ended, and podtoken has
+// recovery left.
+func (h *harm) refreshed(ctx context.Context) (end time.Time, err error) {
+	err = eventually(func() error {
+		_, _, theirs := h.soakers[1].front.counts()
+		end = h.provider.Stats().Expiry.Add(-recovery)
+		if ctx.Err() == nil && (time.Until(theirs) < time.Second || end.Sub(theirs) < time.Second) {
+			return errors.New("podtoken's credentials do not outlive the control's")
+		}
+		return nil
+	})
+	return end, err
 }
 
 func (h *harm) during(d downtime, do func() error) error {
