@@ -39,6 +39,7 @@ type bareClient struct {
 	of        *api.Client
 	address   string
 	namespace string
+	timeout   time.Duration // of one request at the most, 0 for none; see within
 	limiter   *rate.Limiter
 	client    *api.Client
 }
@@ -48,6 +49,9 @@ type bareCache struct{ last atomic.Pointer[bareClient] }
 
 func (b *bareCache) get(c *api.Client) (*api.Client, error) {
 	want := bareClient{of: c, address: c.Address(), namespace: c.Namespace(), limiter: c.Limiter()}
+	if own := c.ClientTimeout(); own > 0 {
+		want.timeout = max(own, longestWait) // for another package's method that does not look at its context
+	}
 	if last := b.last.Load(); last != nil {
 		want.client = last.client
 		if *last == want {
@@ -56,7 +60,7 @@ func (b *bareCache) get(c *api.Client) (*api.Client, error) {
 	}
 	config := c.CloneConfig() // with an http.Client of its own
 	config.Address, config.AgentAddress = want.address, ""
-	config.Timeout = 0 // see within
+	config.Timeout = want.timeout
 	config.MaxRetries, config.DisableRedirects = 0, true
 	config.HttpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	config.HttpClient.Transport = &bounded{config.HttpClient.Transport}

@@ -36,8 +36,10 @@
 // renewal is refused, and for tokens that cannot be renewed. Outages, seals and
 // restarts of the server end in a login, however long they took. Between
 // attempts it pauses: a second at first, a minute and a half on average in the end;
-// longer after a refusal that someone has to mend. It makes at most one request
-// a second on average. Each reason of a failure is logged once.
+// longer after a refusal that someone has to mend. A request waits for half a
+// minute, or as the client does if that is shorter, and twice as long each time
+// that no answer came, up to two and a half minutes. Run makes at most one
+// request a second on average. Each reason of a failure is logged once.
 //
 // # Clients, clones and namespaces
 //

@@ -192,6 +192,24 @@ func TestLoginThatIsCalledKeepsTheClientsTimeout(t *testing.T) {
 	}
 }
 
+// deaf is a method that does not look at its context.
+type deaf struct{ api.AuthMethod }
+
+func (d deaf) Login(_ context.Context, client *api.Client) (*api.Secret, error) {
+	return d.AuthMethod.Login(context.Background(), client)
+}
+
+func TestMethodThatIgnoresItsContextDoesNotHangForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, hour)
+		b.server.SetFault(func(*http.Request) *vaultauthtest.Fault { return &vaultauthtest.Fault{Hang: true} })
+		b.session.Method = deaf{byHand{b}}
+		start := time.Now()
+		assert.Error(t, b.session.Login(t.Context()))
+		assert.Equal(t, 150*time.Second, time.Since(start))
+	})
+}
+
 func TestOutageShorterThanTheLeaseIsNotSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, hour)

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/podtoken/podtoken/cmd/podtoken/cluster"
 	"github.com/podtoken/podtoken/cmd/podtoken/doctor"
@@ -27,16 +24,8 @@ func declaredInCluster(ctx context.Context, o doctor.Options) (func(path string)
 	if err != nil {
 		return nil, err
 	}
-	return func(path string) (time.Duration, bool) { return lifetimeIn(pod, path) }, nil
-}
-
-// lifetimeIn knows that /var/run, which a spec may name, is a link to /run
-// in most images.
-func lifetimeIn(pod *corev1.Pod, path string) (time.Duration, bool) {
-	for _, name := range []string{path, "/var" + path, strings.TrimPrefix(path, "/var")} {
-		if declared, ok := cluster.Declared(pod, name); ok {
-			return declared.Lifetime, true
-		}
-	}
-	return 0, false
+	return func(path string) (time.Duration, bool) {
+		declared, ok := cluster.Declared(pod, path)
+		return declared.Lifetime, ok
+	}, nil
 }
