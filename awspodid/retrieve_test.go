@@ -212,7 +212,12 @@ func TestCallerWithAShortDeadlineIsToldOfTheLastAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := podIdentity(t)
 		b.agent.SetUpstream(awspodidtest.InternalError)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond) // less than any pause between attempts
+		requests := 0 // one at a time
+		b.agent.SetFault(func(*http.Request) *awspodidtest.Fault {
+			requests++
+			return &awspodidtest.Fault{Hang: requests > 1}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		_, err := b.provider().Retrieve(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
