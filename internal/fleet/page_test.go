@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ func withTables(t *testing.T, page string, tables map[string]string) string {
 // The page has what the code does now. The stories are played anew where they
 // are short; whoever changes a schedule has all of them to write.
 func TestPageHasTheFiguresOfThisCode(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("!!! other processors fuse a product and a sum, and so draw other numbers now and then than those of the page")
+	}
 	read := func(name string) []byte {
 		content, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
 		require.NoError(t, err)
