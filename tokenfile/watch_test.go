@@ -172,6 +172,7 @@ func TestWatchYieldsAnErrorOnceUntilItsReasonChanges(t *testing.T) {
 		}
 		good, err := os.ReadFile(p.volume.Path())
 		require.NoError(t, err)
+		time.Sleep(500 * time.Millisecond) // what changes from here on does so between two looks
 		assert.Equal(t, []string{tokenfiletest.DefaultIssuer}, settled())
 
 		require.NoError(t, p.volume.Remove())

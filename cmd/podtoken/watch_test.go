@@ -106,7 +106,7 @@ func TestWatchAStuckKubelet(t *testing.T) {
 
 func TestWatchAFileThatGoesAndComesBack(t *testing.T) {
 	got := watched(t, doctorCommand{Output: "text"}, func(k *tokenfiletest.Kubelet, end context.CancelFunc) {
-		time.Sleep(90 * time.Second)
+		time.Sleep(90*time.Second + 500*time.Millisecond) // between two looks
 		raw, _ := os.ReadFile(k.Volume.Path())
 		_ = k.Volume.Remove()
 		time.Sleep(90 * time.Second)

@@ -57,7 +57,7 @@ func TestLogsThatTheFileIsGone(t *testing.T) {
 		require.NoError(t, kubelet.Rotate())
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		time.AfterFunc(time.Minute, func() { _ = kubelet.Volume.Remove() })
+		time.AfterFunc(time.Minute+500*time.Millisecond, func() { _ = kubelet.Volume.Remove() }) // between two looks
 		require.NoError(t, run(ctx, sourceOf(kubelet, "api"), slog.New(slog.NewTextHandler(&log, nil))))
 	})
 	assert.Equal(t, 1, strings.Count(log.String(), "token file is bad"))
