@@ -65,7 +65,7 @@ func TestWatchFollowsRotations(t *testing.T) {
 		"next rotation at 2000-01-01T00:08:00Z, in 8m", lines[0])
 	for _, line := range lines[1:] {
 		assert.Regexp(t, `^2000-01-01T00:\d\d:\d\dZ rotated /tokens/token: expires 2000\S+Z, before 2000\S+Z; `+
-			`the one before had (1m(\d+s)?|2m|\d\ds) left; next rotation at 2000\S+Z, in [78]m(\d+s)?$`, line)
+			`the one before had (1m(\d+s)?|2m(\ds)?|\d\ds) left; next rotation at 2000\S+Z, in [78]m(\d+s)?$`, line)
 	}
 	assert.Contains(t, got.stderr, "next rotation of /tokens/token in 4m", "the bar moves")
 	assert.Contains(t, got.stderr, "50%")
