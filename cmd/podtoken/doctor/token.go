@@ -77,13 +77,15 @@ func (e *examination) rotation(c *candidate) Rotation {
 		return RotationNever
 	case e.started.IsZero(), c.Modified.IsZero():
 		return RotationUnknown
-	case !c.Modified.After(e.started.Add(startPrecision)):
+	case !e.afterStart(c.Modified):
 		return RotationAwaited
-	case !c.issued.IsZero() && c.issued.Before(e.started):
+	case !c.issued.IsZero() && !e.afterStart(c.issued):
 		return RotationAwaited // something else in the volume changed, and all of it was written anew
 	}
 	return RotationSeen
 }
+
+func (e *examination) afterStart(t time.Time) bool { return t.After(e.started.Add(startPrecision)) }
 
 // declared is the lifetime that somebody says the token should have.
 func (e *examination) declared(c *candidate) (time.Duration, bool) {
