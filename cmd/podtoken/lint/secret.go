@@ -17,10 +17,11 @@ func checkSecret(o *object) {
 
 // checkLegacyVolumes finds where a pod uses such a Secret.
 func checkLegacyVolumes(p *pod) {
+	isAtDefault := p.mountedAt(defaultPath)
 	for _, volume := range p.spec.at("volumes").list() {
 		name := volume.at("name").str()
 		where := "volume " + quote(name)
-		p.checkLegacyName(volume.at("secret"), "secretName", where, p.insteadOf(name))
+		p.checkLegacyName(volume.at("secret"), "secretName", where, insteadOf(name, isAtDefault[name]))
 		for _, source := range volume.at("projected", "sources").list() {
 			p.checkLegacyName(source.at("secret"), "name", where, "put this source in its place: "+sourceToDeclare)
 		}
@@ -36,16 +37,25 @@ func checkLegacyVolumes(p *pod) {
 	}
 }
 
+// mountedAt are the volumes that a container mounts at a path.
+func (p *pod) mountedAt(mountPath string) map[string]bool {
+	found := make(map[string]bool)
+	for _, c := range p.containers {
+		for _, m := range c.at("volumeMounts").list() {
+			if cleanPath(m.at("mountPath").str()) == mountPath {
+				found[m.at("name").str()] = true
+			}
+		}
+	}
+	return found
+}
+
 // insteadOf is what to declare in place of a volume of a Secret, so that its
 // mounts stay as they are: nothing at the default path, where admission mounts
 // a token that rotates.
-func (p *pod) insteadOf(volume string) string {
-	for _, c := range p.containers {
-		for _, m := range c.at("volumeMounts").list() {
-			if m.at("name").str() == volume && cleanPath(m.at("mountPath").str()) == defaultPath {
-				return "delete the volume and its mounts: where automountServiceAccountToken is not false, the API server adds a token there that is rotated"
-			}
-		}
+func insteadOf(volume string, isAtDefault bool) string {
+	if isAtDefault {
+		return "delete the volume and its mounts: where automountServiceAccountToken is not false, the API server adds a token there that is rotated"
 	}
 	return fmt.Sprintf("declare a projected volume in its place: {name: %s, projected: {sources: [%s]}}", printable(volume), sourceToDeclare)
 }
